@@ -1,0 +1,12 @@
+# What touches the world.  libagent.a is shared by the programs and the tests.
+noinst_LIBRARIES += %D%/libagent.a
+%C%_libagent_a_SOURCES = \
+	%D%/clock.h \
+	%D%/error.c %D%/error.h \
+	%D%/log.c %D%/log.h \
+	%D%/loop.c %D%/loop.h
+%C%_libagent_a_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS) $(CONFUSE_CFLAGS) $(JANSSON_CFLAGS) \
+	$(ZMQ_CFLAGS) $(CGROUP_CFLAGS) $(CAPNG_CFLAGS)
+
+agent_libs = %D%/libagent.a lib/libisobar.a \
+	$(LIBBPF_LIBS) $(CONFUSE_LIBS) $(JANSSON_LIBS) $(ZMQ_LIBS) $(CGROUP_LIBS) $(CAPNG_LIBS)

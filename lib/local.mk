@@ -1,0 +1,11 @@
+# The pure part: no system calls, no clock, no allocation, no logging.
+noinst_LIBRARIES += %D%/libisobar.a
+%C%_libisobar_a_SOURCES = \
+	%D%/bytes.h \
+	%D%/checksum.h \
+	%D%/quantity.c %D%/quantity.h \
+	%D%/rng.c %D%/rng.h \
+	%D%/status.c %D%/status.h
+# Same result on every machine: no contraction into FMA.
+%C%_libisobar_a_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
+%C%_libisobar_a_CPPFLAGS = $(AM_CPPFLAGS) $(BLAS_CFLAGS)

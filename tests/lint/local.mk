@@ -1,0 +1,9 @@
+# Rules that a person would otherwise have to remember.
+lint_tests = \
+	%D%/hardening.sh \
+	%D%/layers.sh \
+	%D%/man.sh \
+	%D%/purity.sh \
+	%D%/tidy.sh
+dist_check_SCRIPTS += $(lint_tests)
+TESTS += $(lint_tests)

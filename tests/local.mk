@@ -1,0 +1,50 @@
+# Tests in the order of what they cost; each folder adds its own local.mk.
+if HARDENED
+hardened = yes
+else
+hardened = no
+endif
+TEST_EXTENSIONS = .sh
+TAP_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+# Compiled tests speak TAP: every Check test is one automake result.
+LOG_DRIVER = $(TAP_DRIVER)
+SH_LOG_COMPILER = $(SHELL)
+AM_TESTS_ENVIRONMENT = \
+	CK_TAP_LOG_FILE_NAME=- CK_VERBOSITY=silent \
+	top_srcdir=$(abs_top_srcdir) top_builddir=$(abs_top_builddir) \
+	MANDOC='$(MANDOC)' HARDENED=$(hardened) programs='$(bin_PROGRAMS) $(sbin_PROGRAMS) $(pkglibexec_PROGRAMS)'; export programs HARDENED CK_TAP_LOG_FILE_NAME CK_VERBOSITY \
+	top_srcdir top_builddir MANDOC;
+
+# Every program that names no libraries of its own is a test and gets these.
+LDADD = $(test_libs)
+test_libs =
+
+unit_tests =
+sim_tests =
+other_tests =
+fuzz_targets =
+
+if HAVE_CHECK
+check_LIBRARIES += %D%/libisobartest.a
+%C%_libisobartest_a_SOURCES = %D%/test.c %D%/test.h
+test_libs += %D%/libisobartest.a $(agent_libs) $(BLAS_LIBS) $(ZLIB_LIBS) $(CHECK_LIBS)
+
+include tests/unit/local.mk
+include tests/sim/local.mk
+include tests/fs/local.mk
+include tests/bpf/local.mk
+endif
+include tests/fuzz/local.mk
+include tests/lint/local.mk
+include tests/cli/local.mk
+include tests/bench/local.mk
+include tests/demo/local.mk
+include tests/vm/local.mk
+
+check_PROGRAMS += $(unit_tests) $(sim_tests) $(other_tests) $(fuzz_targets)
+TESTS += $(unit_tests) $(sim_tests) $(other_tests)
+
+.PHONY: check-valgrind
+check-valgrind: $(check_PROGRAMS)
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(unit_tests)' \
+	  LOG_COMPILER='$(VALGRIND) -q --error-exitcode=99 --leak-check=full --trace-children=yes'
