@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_CLOCK_H
+#define ISO_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+/*
+ * CLOCK_MONOTONIC in ns: the clock of every timer here, and the one that
+ * bpf_ktime_get_ns() reads.  The wall clock is for log lines only.
+ */
+static inline uint64_t clock_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+#endif
