@@ -2,9 +2,15 @@
 noinst_LIBRARIES += %D%/libagent.a
 %C%_libagent_a_SOURCES = \
 	%D%/clock.h \
+	%D%/conf.h \
+	%D%/confutil.h \
+	%D%/control.h \
 	%D%/error.c %D%/error.h \
+	%D%/link.h \
 	%D%/log.c %D%/log.h \
-	%D%/loop.c %D%/loop.h
+	%D%/loop.c %D%/loop.h \
+	%D%/preflight.h \
+	%D%/status.h
 %C%_libagent_a_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS) $(CONFUSE_CFLAGS) $(JANSSON_CFLAGS) \
 	$(ZMQ_CFLAGS) $(CGROUP_CFLAGS) $(CAPNG_CFLAGS)
 
