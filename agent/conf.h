@@ -84,7 +84,6 @@ struct conf {
 
 	char listen[CONF_ADDRESS_BYTES];  /* empty: no neighbours */
 	char secret_key[CONF_PATH_BYTES]; /* file; empty: no CURVE, only without TCP */
-	char public_key[CONF_KEY_BYTES];  /* ours, text; empty: taken from the secret key's file */
 	char state_directory[CONF_PATH_BYTES];
 	char run_directory[CONF_PATH_BYTES];
 	char control_group[CONF_NAME_BYTES]; /* empty: root only */

@@ -8,6 +8,7 @@
 
 #include "agent/error.h"
 
+struct curve_keypair;
 struct link;
 struct loop;
 
@@ -70,8 +71,7 @@ struct link_neighbour {
 
 struct link_config {
 	const char *listen;     /* "tcp://127.0.0.1:5555"; port * or 0 picks one */
-	const char *public_key; /* ours, Z85; NULL or "" turns CURVE off, for ipc and inproc only */
-	const char *secret_key;
+	const struct curve_keypair *keys; /* ours; NULL turns CURVE off, for ipc and inproc only */
 	const struct link_neighbour *neighbours;
 	uint32_t neighbour_count;
 	uint64_t down_after_ns; /* silence after which a neighbour is down */
