@@ -20,7 +20,7 @@ ban 'lib/ is pure: no I/O, clock, allocation or logging' \
 	'#include <(stdio|stdlib|unistd|time|fcntl|errno|pthread|syslog|sys/[a-z]+)\.h>|\b(malloc|calloc|realloc|free|printf|getenv)\(' $libs
 ban 'unbounded string function' '\b(strcpy|strcat|sprintf|gets|strtok|atoi|atol|atof)\(' $libs $agents
 ban 'fopen needs "e", open needs O_CLOEXEC' 'fopen\([^,]+, *"[^"e]+"\)' $agents
-ban 'leave no note to yourself on main' 'FIXME|XXX|TODO' $ours
+ban 'leave no note to yourself on main' '\b(FIXME|XXX|TODO)\b' $ours
 ban 'assertions stay on' 'define NDEBUG' $ours
 }
 for file in $ours; do
