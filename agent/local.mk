@@ -5,12 +5,14 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/conf.h \
 	%D%/confutil.h \
 	%D%/control.h \
+	%D%/curve.c %D%/curve.h \
 	%D%/error.c %D%/error.h \
 	%D%/link.h \
 	%D%/log.c %D%/log.h \
 	%D%/loop.c %D%/loop.h \
 	%D%/preflight.h \
-	%D%/status.h
+	%D%/status.h \
+	%D%/zap.c %D%/zap.h
 %C%_libagent_a_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS) $(CONFUSE_CFLAGS) $(JANSSON_CFLAGS) \
 	$(ZMQ_CFLAGS) $(CGROUP_CFLAGS) $(CAPNG_CFLAGS)
 
