@@ -18,3 +18,6 @@ noinst_LIBRARIES += %D%/libagent.a
 
 agent_libs = %D%/libagent.a lib/libisobar.a \
 	$(LIBBPF_LIBS) $(CONFUSE_LIBS) $(JANSSON_LIBS) $(ZMQ_LIBS) $(CGROUP_LIBS) $(CAPNG_LIBS)
+
+%C%_libagent_a_SOURCES += \
+	%D%/dataset.h

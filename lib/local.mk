@@ -9,3 +9,17 @@ noinst_LIBRARIES += %D%/libisobar.a
 # Same result on every machine: no contraction into FMA.
 %C%_libisobar_a_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
 %C%_libisobar_a_CPPFLAGS = $(AM_CPPFLAGS) $(BLAS_CFLAGS)
+
+# Learning: allocation, rounds, models, data, training messages.
+%C%_libisobar_a_SOURCES += \
+	%D%/ata/ras.h \
+	%D%/ata/score.h \
+	%D%/ata/strategy.h \
+	%D%/data/batch.h \
+	%D%/data/idx.h \
+	%D%/data/partition.h \
+	%D%/model/softmax.h \
+	%D%/quant_vector.h \
+	%D%/sgd/round.h \
+	%D%/sgd/step.h \
+	%D%/wire/train.h
