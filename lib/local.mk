@@ -23,3 +23,5 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/sgd/round.h \
 	%D%/sgd/step.h \
 	%D%/wire/train.h
+
+%C%_libisobar_a_SOURCES += %D%/wire/worker.c %D%/wire/worker.h

@@ -22,3 +22,21 @@ check-fuzz: $(fuzz_targets)
 	  $(MKDIR_P) found/$$n && \
 	  ./$$t -max_total_time=$(FUZZ_SECONDS) found/$$n $(srcdir)/tests/fuzz/corpus/$$n || exit 1; \
 	done
+
+fuzz_targets += %D%/worker
+%C%_worker_SOURCES = %D%/worker.c $(fuzz_main)
+%C%_worker_LDADD = lib/libisobar.a
+%C%_worker_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
+EXTRA_DIST += \
+	%D%/corpus/worker/empty \
+	%D%/corpus/worker/long \
+	%D%/corpus/worker/no-slot \
+	%D%/corpus/worker/other-magic \
+	%D%/corpus/worker/progress \
+	%D%/corpus/worker/progress-not-a-truth-value \
+	%D%/corpus/worker/register \
+	%D%/corpus/worker/share \
+	%D%/corpus/worker/short \
+	%D%/corpus/worker/slot \
+	%D%/corpus/worker/type-zero \
+	%D%/corpus/worker/unknown-type

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "lib/wire/worker.h"
+
+#include <assert.h>
+
+#include "lib/bytes.h"
+
+#define MAGIC 0x316b7769u /* "iwk1" */
+
+_Static_assert(ISO_WORKER_RECORD_BYTES == 4 + 4 + 8 + 4 + 4, "the layout in the header");
+
+/* The three values of the layout. */
+struct values {
+	uint64_t first;
+	uint32_t second, third;
+};
+
+static struct values pack(const struct iso_worker_record *record)
+{
+	switch (record->type) {
+	case ISO_WORKER_REGISTER:
+		assert(record->enrol.tid != 0);
+		return (struct values){ 0, record->enrol.tid, 0 };
+	case ISO_WORKER_SLOT:
+		assert(record->slot.tid != 0);
+		return (struct values){ 0, record->slot.tid, record->slot.slot };
+	case ISO_WORKER_SHARE:
+		return (struct values){ record->share.share_ucpu, record->share.cpus, 0 };
+	case ISO_WORKER_PROGRESS:
+		return (struct values){ record->progress.tasks_done, record->progress.threads,
+					record->progress.connected };
+	}
+	assert(!"a type of the enum");
+	return (struct values){ 0 };
+}
+
+/* False if the values do not belong to the type; the record's type is set. */
+static bool unpack(struct values values, struct iso_worker_record *record)
+{
+	switch (record->type) {
+	case ISO_WORKER_REGISTER:
+		record->enrol.tid = values.second;
+		return values.second != 0 && values.first == 0 && values.third == 0;
+	case ISO_WORKER_SLOT:
+		record->slot.tid = values.second;
+		record->slot.slot = values.third;
+		return values.second != 0 && values.first == 0;
+	case ISO_WORKER_SHARE:
+		record->share.share_ucpu = values.first;
+		record->share.cpus = values.second;
+		return values.third == 0;
+	case ISO_WORKER_PROGRESS:
+		record->progress.tasks_done = values.first;
+		record->progress.threads = values.second;
+		record->progress.connected = values.third == 1;
+		return values.third <= 1;
+	}
+	return false;
+}
+
+void iso_worker_encode(const struct iso_worker_record *record,
+		       uint8_t ret_bytes[ISO_WORKER_RECORD_BYTES])
+{
+	struct values values = pack(record);
+
+	iso_put_le(ret_bytes, MAGIC, 4);
+	iso_put_le(ret_bytes + 4, (uint64_t)record->type, 4);
+	iso_put_le(ret_bytes + 8, values.first, 8);
+	iso_put_le(ret_bytes + 16, values.second, 4);
+	iso_put_le(ret_bytes + 20, values.third, 4);
+}
+
+enum iso_status iso_worker_decode(const uint8_t *bytes, size_t size,
+				  struct iso_worker_record *ret_record)
+{
+	if (size < ISO_WORKER_RECORD_BYTES)
+		return ISO_E_SHORT;
+	if (size > ISO_WORKER_RECORD_BYTES)
+		return ISO_E_LONG;
+	if (iso_get_le(bytes, 4) != MAGIC)
+		return ISO_E_VERSION;
+
+	uint64_t type = iso_get_le(bytes + 4, 4);
+	struct iso_worker_record record = { .type = (enum iso_worker_type)type };
+	struct values values = {
+		.first = iso_get_le(bytes + 8, 8),
+		.second = (uint32_t)iso_get_le(bytes + 16, 4),
+		.third = (uint32_t)iso_get_le(bytes + 20, 4),
+	};
+
+	if (!unpack(values, &record))
+		return ISO_E_MALFORMED;
+	assert(type >= ISO_WORKER_REGISTER);
+	assert(type <= ISO_WORKER_PROGRESS);
+	*ret_record = record;
+	return ISO_OK;
+}

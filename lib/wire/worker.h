@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_WIRE_WORKER_H
+#define ISO_WIRE_WORKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/status.h"
+
+/*
+ * Records on the socket pair between an agent and its worker: one packet, one
+ * record of fixed length, little-endian.  The worker is not trusted by the
+ * agent, and a worker may outlive an upgrade of the agent, so both ends check.
+ *
+ *   0  u32  magic "iwk1"
+ *   4  u32  type
+ *   8  u64  first value     share_ucpu | tasks_done | 0
+ *  16  u32  second value    cpus | threads | tid
+ *  20  u32  third value     connected | slot | 0
+ */
+#define ISO_WORKER_RECORD_BYTES 24u
+
+enum iso_worker_type {
+	ISO_WORKER_REGISTER = 1, /* worker: this thread wants an on-CPU clock */
+	ISO_WORKER_SLOT,	 /* agent: its slot, or ISO_WORKER_NO_SLOT */
+	ISO_WORKER_SHARE,	 /* agent: what the job owns now */
+	ISO_WORKER_PROGRESS,	 /* worker: for the agent's status */
+};
+
+#define ISO_WORKER_NO_SLOT UINT32_MAX
+
+struct iso_worker_record {
+	enum iso_worker_type type;
+	union {
+		struct {
+			uint32_t tid;
+		} enrol; /* REGISTER */
+		struct {
+			uint32_t tid;
+			uint32_t slot;
+		} slot;
+		struct {
+			uint64_t share_ucpu;
+			uint32_t cpus; /* the job may run on; 0: unknown */
+		} share;
+		struct {
+			uint64_t tasks_done; /* since the worker started */
+			uint32_t threads;    /* that compute */
+			bool connected;	     /* heard from a coordinator lately */
+		} progress;
+	};
+};
+
+void iso_worker_encode(const struct iso_worker_record *record,
+		       uint8_t ret_bytes[ISO_WORKER_RECORD_BYTES]);
+
+/*
+ * ISO_E_SHORT, ISO_E_LONG: not one record.  ISO_E_VERSION: another magic.
+ * ISO_E_MALFORMED: unknown type, or a value that this type cannot have.
+ */
+ISO_MUST_USE enum iso_status iso_worker_decode(const uint8_t *bytes, size_t size,
+					       struct iso_worker_record *ret_record);
+
+#endif
