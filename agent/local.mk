@@ -21,3 +21,8 @@ agent_libs = %D%/libagent.a lib/libisobar.a \
 
 %C%_libagent_a_SOURCES += \
 	%D%/dataset.h
+
+# Training: the worker's start and its socket to the agent.
+%C%_libagent_a_SOURCES += \
+	%D%/spawn.c %D%/spawn.h \
+	%D%/workerlink.c %D%/workerlink.h

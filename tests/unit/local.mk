@@ -2,4 +2,4 @@ unit_tests += %D%/quantity %D%/rng
 
 unit_tests += %D%/observer
 %C%_observer_LDADD = tests/demo/libobserver.a $(test_libs)
-unit_tests += %D%/curve
+unit_tests += %D%/curve %D%/workerlink
