@@ -23,7 +23,10 @@
 	X(ISO_E_MALFORMED, "malformed")                       \
 	X(ISO_E_CHECKSUM, "checksum does not match")          \
 	X(ISO_E_VERSION, "version is not supported")          \
-	X(ISO_E_FOREIGN, "belongs to another cluster or node")
+	X(ISO_E_FOREIGN, "belongs to another cluster or node") \
+	X(ISO_E_CONFIG, "shared configuration differs")       \
+	X(ISO_E_DAMAGED, "damaged")                           \
+	X(ISO_E_HALTED, "trading has stopped")
 
 enum iso_status {
 #define X(name, text) name,

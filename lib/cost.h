@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_COST_H
+#define ISO_COST_H
+
+#include <stdint.h>
+
+#include "lib/price.h"
+#include "lib/status.h"
+
+/*
+ * What a share costs a node, its derivative (the price) and its curvature.
+ * x is the share and d the demand, both in CPUs inside the formulas:
+ *
+ *     quadratic      w (x - d)^2 / (2 kappa)     the paper's local cost
+ *     latency        w d^2 / x                   finishing time of d units of work
+ *     proportional   -w d ln x                   optimum: shares in proportion to w d
+ *
+ * plus a soft penalty for leaving the box [m, M].  The box itself is hard
+ * and is kept by the ledger; the penalty only bends the price near its ends.
+ *
+ *     softplus   eps [ ln(1 + e^(s (x-M))) + ln(1 + e^(s (m-x))) ]
+ *     barrier    -eps [ ln(x - m) + ln(M - x) ]
+ *
+ * Scaling of softplus: derivative eps s [ S(s(x-M)) - S(s(m-x)) ] with the
+ * logistic S, i.e. eps is not divided by s (formulas of the paper's summary,
+ * not of the authors' other papers, which differ by the factor s).
+ * The barrier is continued by its second-order expansion where x is closer
+ * than 1/1024 of the box to an end, or beyond it: a share at its floor has a
+ * finite price, and prices stay increasing.
+ *
+ * Prices are clamped to ±2^29 and curvatures to [2^-20, 2^40] per CPU.
+ * x below 100 µCPU is evaluated as 100 µCPU.
+ */
+#define ISO_CURVATURE_MIN 0x1p-20
+#define ISO_CURVATURE_MAX 0x1p40
+
+enum iso_cost_kind {
+	ISO_COST_QUADRATIC = 1,
+	ISO_COST_LATENCY,
+	ISO_COST_PROPORTIONAL,
+};
+
+enum iso_penalty_kind {
+	ISO_PENALTY_NONE = 1,
+	ISO_PENALTY_SOFTPLUS,
+	ISO_PENALTY_BARRIER,
+};
+
+struct iso_cost {
+	enum iso_cost_kind kind;
+	enum iso_penalty_kind penalty;
+	double weight;          /* w: priority, > 0; 1 is neutral */
+	double kappa;           /* quadratic only, > 0; 1 by default */
+	double penalty_eps;     /* >= 0 */
+	double penalty_sigma;   /* softplus only, per CPU, > 0 */
+	int64_t demand_ucpu;    /* measured, >= 0; 0 is an idle job and fine */
+};
+
+/* floor <= ceiling is not required: a ceiling may fall below the floor at run time. */
+struct iso_box {
+	int64_t floor_ucpu;
+	int64_t ceiling_ucpu;
+};
+
+struct iso_marginal {
+	int64_t price_q32;
+	double curvature;       /* second derivative per CPU, clamped */
+};
+
+/* ISO_E_RANGE: a parameter that is not finite or outside of what its comment says. */
+ISO_MUST_USE enum iso_status iso_cost_check(const struct iso_cost *cost);
+
+/* The cost itself, without the penalty; for reports and for measuring optimality gaps. */
+double iso_cost_value(const struct iso_cost *cost, int64_t share_ucpu);
+
+/* Derivative and curvature of cost plus penalty at a share; cost must pass iso_cost_check(). */
+struct iso_marginal iso_cost_marginal(const struct iso_cost *cost, const struct iso_box *box,
+				      int64_t share_ucpu);
+
+#endif

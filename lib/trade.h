@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_TRADE_H
+#define ISO_TRADE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/cost.h"
+#include "lib/ledger/audit.h"
+#include "lib/ledger/ledger.h"
+#include "lib/ledger/record.h"
+#include "lib/share.h"
+#include "lib/status.h"
+#include "lib/wire/edge.h"
+
+/*
+ * The trading core of one node: ledger, prices and messages behind the one
+ * order that keeps the sum of shares equal to the budget.  A tick:
+ *
+ *     iso_trade_receive()   for every message that has come
+ *     iso_trade_begin()     credits, prices, debits; the plan says what to do:
+ *     if plan.lower         lower the quota to plan.target_ucpu, READ IT BACK, then
+ *                           iso_trade_lowered(); on any failure iso_trade_abort()
+ *     if plan.record        iso_trade_record(), write it, fdatasync; a failure is
+ *                           final: iso_trade_close() and end
+ *     iso_trade_commit()    only now:
+ *     raise                 the quota to what commit returned, if it is more than enforced
+ *     send                  iso_trade_message() on every edge, also when nothing changed
+ *
+ * A call out of turn fails an assertion; messages cannot be had before the
+ * commit.  Start: init, open (with the journal's record), then a tick like
+ * any other, whose record (the new incarnation) must be durable before the
+ * first message; what arrives before that is dropped.
+ */
+
+struct iso_trade;
+
+struct iso_trade_peer {
+	uint64_t node;
+	uint32_t gen;           /* for an edge that the journal does not know yet */
+};
+
+struct iso_trade_config {
+	uint64_t cluster;
+	uint64_t node;
+	uint32_t epoch;
+	uint64_t shared_digest; /* of what else all nodes must agree on; part of the frame's */
+	int64_t budget_ucpu;
+	int64_t floor_ucpu;
+	struct iso_share_params share;
+	uint32_t ring;          /* sent prices kept per edge: power of two in [4, 64]; 0: 64 */
+	uint32_t edges_max;     /* peers plus edges that only the journal knows; 0: ISO_DEGREE_MAX */
+	const struct iso_trade_peer *peers; /* borrowed for the call */
+	uint32_t peer_count;
+};
+
+/* Bytes for one node; 0 if the configuration is out of range. */
+size_t iso_trade_size(const struct iso_trade_config *config);
+
+/*
+ * Memory: size bytes, aligned for uint64_t, owned by the caller and released
+ * by it at any time.  ISO_E_RANGE: a value out of range, a peer twice or the
+ * node itself.  ISO_E_FULL: more peers than edges_max.  ISO_E_SHORT: size.
+ */
+ISO_MUST_USE enum iso_status iso_trade_init(void *memory, size_t size,
+					    const struct iso_trade_config *config,
+					    struct iso_trade **ret_trade);
+
+/* The record that makes a new node's journal.  ISO_E_RANGE as iso_ledger_genesis(). */
+ISO_MUST_USE enum iso_status iso_trade_genesis(const struct iso_trade_config *config, uint32_t gen,
+					       int64_t endowment_ucpu,
+					       struct iso_record *ret_record);
+
+/*
+ * Takes up the journal's state.  Edges of the journal that are not among the
+ * configured peers keep their counters and stay dormant.
+ * ISO_E_FOREIGN, ISO_E_FULL, ISO_E_MALFORMED as iso_ledger_open().
+ */
+ISO_MUST_USE enum iso_status iso_trade_open(struct iso_trade *trade,
+					    const struct iso_record *record);
+
+/* After the journal failed: nothing can be sent or planned any more. */
+void iso_trade_close(struct iso_trade *trade);
+
+/* Why a message was dropped; each is counted. */
+enum iso_trade_drop {
+	ISO_DROP_FORM = 0,      /* not a frame: size, magic, fields */
+	ISO_DROP_CHECKSUM,
+	ISO_DROP_VERSION,
+	ISO_DROP_CLUSTER,
+	ISO_DROP_CONFIG,        /* other epoch or digest: trading refused until they agree */
+	ISO_DROP_ADDRESS,       /* for another node */
+	ISO_DROP_SENDER,        /* source is not who the link authenticated, or is no peer */
+	ISO_DROP_GENERATION,
+	ISO_DROP_CLOSED,        /* edge closed or dormant, or this node is not open yet */
+	ISO_DROP_HALTED,
+	/* The rest of the message was used, its price was not: */
+	ISO_DROP_STALE,         /* older than the newest */
+	ISO_DROP_REFERENCE,     /* coded against a price that is out of the ring */
+	ISO_DROP_COUNT,
+};
+const char *iso_trade_drop_text(enum iso_trade_drop drop);
+
+/*
+ * Takes in one message.  sender: the node id that the link has authenticated.
+ * now_ns: monotonic, never before an earlier call's.
+ * ISO_OK also for stale prices.  Otherwise it was dropped whole and counted:
+ * the statuses of iso_edge_decode(), ISO_E_FOREIGN (cluster, address, sender,
+ * generation), ISO_E_CONFIG, ISO_E_UNKNOWN (closed), ISO_E_HALTED: this
+ * message, or one before, has shown that the ledger cannot be trusted; see
+ * iso_trade_status.halt.
+ */
+ISO_MUST_USE enum iso_status iso_trade_receive(struct iso_trade *trade, uint64_t now_ns,
+					       uint64_t sender, const void *bytes, size_t size);
+
+struct iso_trade_input {
+	uint64_t now_ns;
+	int64_t enforced_ucpu;  /* what the kernel enforces, as read; INT64_MAX: no limit */
+	int64_t ceiling_ucpu;   /* configured or effective, whichever is less, now; > 0 */
+	struct iso_cost cost;   /* with this tick's measured demand; passes iso_cost_check() */
+	bool hold;              /* give nothing, e.g. while the cgroup is in conflict */
+};
+
+struct iso_trade_plan {
+	int64_t share_ucpu;     /* x after this tick */
+	int64_t target_ucpu;    /* what is to be enforced: min(x, ceiling) */
+	int64_t credited_ucpu;
+	int64_t debited_ucpu;
+	bool lower;             /* to target_ucpu, before the record */
+	bool record;            /* write one, make it durable */
+};
+
+/* ISO_E_RANGE: an input outside of what its comment says; nothing has changed then. */
+ISO_MUST_USE enum iso_status iso_trade_begin(struct iso_trade *trade,
+					     const struct iso_trade_input *input,
+					     struct iso_trade_plan *ret_plan);
+
+/* ISO_E_RANGE: readback is still above plan.target_ucpu: try again, or abort. */
+ISO_MUST_USE enum iso_status iso_trade_lowered(struct iso_trade *trade, int64_t readback_ucpu);
+
+/* Undoes the debits of this tick and keeps its credits; the plan is replaced (lower is false). */
+void iso_trade_abort(struct iso_trade *trade, struct iso_trade_plan *ret_plan);
+
+/* The record to make durable: encode it with iso_record_encode() or hand it to the journal. */
+void iso_trade_record(struct iso_trade *trade, struct iso_record *ret_record);
+
+/*
+ * The record is durable (or plan.record was false).  durable_seq: seq of the
+ * newest record on disk.  Returns what may be enforced now; above what is
+ * enforced: raise.
+ */
+int64_t iso_trade_commit(struct iso_trade *trade, uint64_t durable_seq);
+
+/* Number of edges: index < count in the calls below; stable until the next open. */
+uint32_t iso_trade_edges(const struct iso_trade *trade);
+
+/*
+ * The message for an edge, the same bytes until the next begin.  Only between
+ * commit and begin.  ISO_E_UNKNOWN: nothing is sent on this edge (closed, dormant).
+ * ISO_E_HALTED.
+ */
+ISO_MUST_USE enum iso_status iso_trade_message(const struct iso_trade *trade, uint32_t index,
+					       uint64_t *ret_peer,
+					       uint8_t ret_bytes[ISO_EDGE_BYTES]);
+
+struct iso_trade_status {
+	uint32_t gen;
+	uint32_t inc;
+	uint64_t record_seq;
+	int64_t endowment_ucpu;
+	int64_t share_ucpu;     /* durable */
+	int64_t unacked_ucpu;   /* sent, not known to have arrived: in flight as known here */
+	int64_t arriving_ucpu;  /* heard of and not credited yet; the next tick does */
+	int64_t price_q32;      /* shown at the last tick: marginal + mu */
+	int64_t marginal_q32;
+	double curvature;
+	uint64_t seq;           /* messages per edge so far in this incarnation */
+	uint64_t digest;        /* of the shared configuration, as sent */
+	enum iso_halt halt;
+	uint64_t received;      /* messages taken in */
+	uint64_t drops[ISO_DROP_COUNT];
+};
+void iso_trade_status(const struct iso_trade *trade, struct iso_trade_status *ret_status);
+
+struct iso_trade_edge {
+	uint64_t peer;
+	uint32_t peer_gen;
+	uint32_t flags;         /* ISO_EDGE_STATE_* */
+	bool dormant;           /* in the journal, not in the configuration */
+	uint64_t sent;          /* S, durable */
+	uint64_t received;      /* R, durable */
+	uint64_t acked;         /* the peer's R as last heard */
+	uint32_t peer_inc;
+	uint64_t peer_seq;
+	uint64_t last_ns;       /* when anything valid was last heard; 0: never in this run */
+	struct iso_share_heard heard;           /* newest decoded price */
+	double remainder_ucpu;
+	struct iso_share_decision decision;     /* the last one */
+};
+
+/* ISO_E_UNKNOWN: no such index. */
+ISO_MUST_USE enum iso_status iso_trade_edge(const struct iso_trade *trade, uint32_t index,
+					    struct iso_trade_edge *ret_edge);
+
+/* For the audit, in any phase after open: the durable state. */
+void iso_trade_snapshot(const struct iso_trade *trade, int64_t enforced_ucpu, int64_t ceiling_ucpu,
+			struct iso_audit_node *ret_node);
+
+#endif
