@@ -19,15 +19,14 @@
 enum confutil_type {
 	CONFUTIL_CPU = 1,  /* uint64_t, µCPU: "1.5cpu" */
 	CONFUTIL_DURATION, /* uint64_t, ns: "100ms" */
-	CONFUTIL_BYTES,    /* uint64_t, bytes: "64MiB" */
 	CONFUTIL_NUMBER,   /* double without a unit, min <= x <= max */
 	CONFUTIL_INTEGER,  /* int64_t, min <= x <= max */
-	CONFUTIL_BOOL,     /* bool: yes no true false on off */
-	CONFUTIL_NAME,     /* char[size]: letter or digit first, then those and . _ - */
-	CONFUTIL_PATH,     /* char[size]: absolute */
-	CONFUTIL_TEXT,     /* char[size]: anything that fits */
+	CONFUTIL_BOOL,	   /* bool: yes no true false on off */
+	CONFUTIL_NAME,	   /* char[size]: letter or digit first, then those and . _ - */
+	CONFUTIL_PATH,	   /* char[size]: absolute */
+	CONFUTIL_TEXT,	   /* char[size]: anything that fits */
 	CONFUTIL_ADDRESS,  /* char[size]: tcp://HOST:PORT, ipc:///PATH or inproc://NAME */
-	CONFUTIL_KEY,      /* char[size >= 41]: Z85, given as text or as the file that holds it */
+	CONFUTIL_KEY,	   /* char[size >= 41]: Z85, as text or as the file that holds it */
 	CONFUTIL_CHOICE,   /* int: index into choices, counted from 0 */
 };
 
@@ -38,10 +37,10 @@ struct confutil_option {
 	const char *section; /* "" at the top level */
 	const char *name;
 	enum confutil_type type;
-	const char *initial; /* as a person would write it; NULL: none (zero, empty) */
-	const char *choices; /* CHOICE: "a|b|c" */
-	double min, max;     /* NUMBER, INTEGER; both 0: no bound */
-	uint64_t least, most;/* CPU, DURATION, BYTES; most 0: no bound */
+	const char *initial;  /* as a person would write it; NULL: none (zero, empty) */
+	const char *choices;  /* CHOICE: "a|b|c" */
+	double min, max;      /* NUMBER, INTEGER; both 0: no bound */
+	uint64_t least, most; /* CPU, DURATION; most 0: no bound */
 	unsigned flags;
 	size_t offset, size; /* in the struct of the section: the file's, or the repeated one's */
 	const char *doc;     /* one line, no full stop */
@@ -50,12 +49,12 @@ struct confutil_option {
 /* A section that may come often, each with its own title: neighbour "b" { }. */
 struct confutil_repeated {
 	const char *section;
-	size_t offset;       /* of the first element in the file's struct */
+	size_t offset; /* of the first element in the file's struct */
 	size_t stride;
 	size_t count_max;
-	size_t count_offset; /* of an unsigned: how many were found */
+	size_t count_offset;		 /* of an unsigned: how many were found */
 	size_t title_offset, title_size; /* in the element: char[], checked like a NAME */
-	size_t line_offset;  /* in the element: int, where it stands in the file */
+	size_t line_offset;		 /* in the element: int, where it stands in the file */
 };
 
 #define CONFUTIL_OPTIONS_MAX 96

@@ -2,8 +2,10 @@
 noinst_LIBRARIES += %D%/libagent.a
 %C%_libagent_a_SOURCES = \
 	%D%/clock.h \
-	%D%/conf.h \
-	%D%/confutil.h \
+	%D%/conf.c %D%/conf.h %D%/confcheck.c \
+	%D%/confscan.c %D%/confscan.h \
+	%D%/confutil.c %D%/confutil.h \
+	%D%/confvalue.c %D%/confvalue.h \
 	%D%/control.h \
 	%D%/curve.c %D%/curve.h \
 	%D%/error.c %D%/error.h \

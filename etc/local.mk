@@ -1,1 +1,3 @@
-
+# Samples go beside the documentation: nobody's configuration is overwritten.
+sampledir = $(docdir)/examples
+dist_sample_DATA = %D%/isobard.conf

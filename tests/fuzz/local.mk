@@ -40,3 +40,8 @@ EXTRA_DIST += \
 	%D%/corpus/worker/slot \
 	%D%/corpus/worker/type-zero \
 	%D%/corpus/worker/unknown-type
+fuzz_targets += %D%/conf
+%C%_conf_SOURCES = %D%/conf.c $(fuzz_main)
+%C%_conf_LDADD = $(agent_libs)
+%C%_conf_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
+EXTRA_DIST += %D%/corpus/conf
