@@ -26,57 +26,45 @@ struct loop;
 /* A longer message is dropped unread. */
 #define LINK_MESSAGE_BYTES_MAX 512u
 /* Messages taken per turn of the loop; the rest waits for the next turn. */
-#define LINK_DRAIN_MAX 128u
+#define LINK_DRAIN_MAX	    128u
 #define LINK_NEIGHBOURS_MAX 64u
 /* Stands for the neighbour where there are no keys to tell. */
 #define LINK_ANYBODY UINT32_MAX
 
-/* X(NAME, "name in the status") - why a message was dropped. */
-#define LINK_DROP_MAP(X)                                                    \
-	X(LINK_ACCEPTED, "accepted")                                        \
-	X(LINK_DROP_OVERSIZE, "oversize")   /* longer than the limit, or several parts */ \
-	X(LINK_DROP_UNKNOWN, "unknown")     /* a name that is no neighbour */ \
-	X(LINK_DROP_MALFORMED, "malformed") /* truncated, bad magic, bad checksum */ \
-	X(LINK_DROP_VERSION, "version")     /* another protocol version */  \
-	X(LINK_DROP_FOREIGN, "foreign")     /* another cluster, or not for us */ \
-	X(LINK_DROP_SOURCE, "source")       /* says it is somebody else than its key */ \
-	X(LINK_DROP_CONFIG, "config")       /* configuration digest or epoch differs */ \
-	X(LINK_DROP_STALE, "stale")         /* an old incarnation or generation */ \
-	X(LINK_DROP_INVALID, "invalid")     /* understood and refused */    \
-	X(LINK_DROP_BUSY, "busy")           /* ours: the neighbour's pipe was full or not there */
-
+/* Why the link itself dropped a message. */
 enum link_drop {
-#define X(name, text) name,
-	LINK_DROP_MAP(X)
-#undef X
+	LINK_DROP_OVERSIZE, /* too long, or in several parts */
+	LINK_DROP_UNKNOWN,  /* from a key whose name is no neighbour's */
+	LINK_DROP_REJECTED, /* by fn */
+	LINK_DROP_BUSY,	    /* ours: the neighbour is not connected, or its pipe is full */
 	LINK_DROP_COUNT,
 };
 
+/* "oversize", ... as in the status. */
 const char *link_drop_text(enum link_drop drop);
 
 /*
  * One message, borrowed for the call.  neighbour indexes the configured list,
  * or is LINK_ANYBODY without keys: then decide by what the message says, and
- * call link_heard() yourself.  Returns LINK_ACCEPTED or why it was dropped;
- * the link counts.
+ * call link_heard() yourself.  Returns whether the message was good; only such
+ * a message shows that the neighbour is up.
  */
-typedef enum link_drop link_fn(void *context, uint32_t neighbour, const uint8_t *bytes,
-			       size_t size);
+typedef bool link_fn(void *context, uint32_t neighbour, const uint8_t *bytes, size_t size);
 
 struct link_neighbour {
-	const char *name;       /* borrowed until link_close() */
+	const char *name; /* borrowed until link_close() */
 	const char *address;
 	const char *public_key; /* Z85; NULL or "" without CURVE */
 };
 
 struct link_config {
-	const char *listen;     /* "tcp://127.0.0.1:5555"; port * or 0 picks one */
+	const char *listen;		  /* "tcp://127.0.0.1:5555"; port * or 0 picks one */
 	const struct curve_keypair *keys; /* ours; NULL turns CURVE off, for ipc and inproc only */
 	const struct link_neighbour *neighbours;
 	uint32_t neighbour_count;
 	uint64_t down_after_ns; /* silence after which a neighbour is down */
 	link_fn *fn;
-	void *context;          /* for fn */
+	void *context; /* for fn */
 };
 
 struct link_peer {

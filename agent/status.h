@@ -7,6 +7,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "agent/error.h"
+#include "lib/ledger/audit.h"
+
 /*
  * What a node says about itself: the plain struct that isobard fills, the
  * JSON that leaves through the control socket, and the screen that isobarctl
@@ -80,25 +83,23 @@ void status_print(FILE *out, const json_t *status);
 /* One line of a table over several nodes; header true prints the column heads instead. */
 void status_print_row(FILE *out, const json_t *status, bool header);
 
-struct status_edge {
-	const char *peer;
-	uint64_t peer_id;
-	uint32_t peer_generation;
-	uint64_t sent_ucpu, received_ucpu; /* cumulative: S towards and R from the peer */
-};
-
-/* One atomic snapshot of a node's ledger, taken between two steps of the loop. */
+/* One atomic snapshot of a node's ledger, with what the numbers do not say. */
 struct status_ledger {
 	const char *cluster, *node;
-	uint64_t id;
-	uint32_t generation, incarnation;
-	uint64_t budget_ucpu;
-	int64_t endowment_ucpu;
-	int64_t share_ucpu, enforced_ucpu, floor_ucpu, ceiling_ucpu;
-	const struct status_edge *edges;
-	unsigned edge_count;
+	int64_t budget_ucpu;
+	struct iso_audit_node snapshot; /* from iso_trade_snapshot(), between two ticks */
+	/* Name of the peer of edge i; NULL where the configuration does not know it. */
+	const char *peers[ISO_DEGREE_MAX];
 };
 
+/* A new reference, {"ok": true, ...}; NULL when memory runs out. */
 json_t *status_ledger_json(const struct status_ledger *ledger);
+
+/*
+ * Reads such a snapshot back, from a socket or from a file somebody copied.
+ * Strings are borrowed from the JSON.  -EINVAL names the field that is missing
+ * or cannot be.
+ */
+int status_ledger_read(const json_t *json, struct status_ledger *ret_ledger, struct error *reterr);
 
 #endif
