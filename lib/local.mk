@@ -22,9 +22,9 @@ noinst_LIBRARIES += %D%/libisobar.a
 
 # Learning: allocation, rounds, models, data, training messages.
 %C%_libisobar_a_SOURCES += \
-	%D%/ata/ras.h \
-	%D%/ata/score.h \
-	%D%/ata/strategy.h \
+	%D%/ata/ras.c %D%/ata/ras.h \
+	%D%/ata/score.c %D%/ata/score.h \
+	%D%/ata/strategy.c %D%/ata/strategy.h \
 	%D%/data/batch.h \
 	%D%/data/idx.h \
 	%D%/data/partition.h \

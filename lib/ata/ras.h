@@ -23,7 +23,7 @@
 size_t iso_ras_workspace_bytes(uint32_t n);
 
 /*
- * scores[n] > 0 and finite, n >= 1, batch >= 0.  Fills ret_tasks[n], which
+ * scores[n] > 0 and below 2^960, n >= 1.  Fills ret_tasks[n], which
  * sums to batch.  Equal values of (a_i + 1) s_i go to the lower index, so the
  * same scores always give the same allocation.  The workspace is borrowed for
  * the call and may hold anything.

@@ -32,16 +32,16 @@ void iso_ata_samples_add(struct iso_ata_samples *samples, uint64_t count, double
 /* mu^_i = T_i / K_i; 0 while K_i = 0. */
 double iso_ata_mean_s(const struct iso_ata_samples *samples);
 
-/*
- * ATA: max(0, mu^ - C alpha (sqrt(ln(2k^2)/K) + ln(2k^2)/K)), 0 while K = 0.
- * round is k, 1-based.
- */
-double iso_ata_score(const struct iso_ata_samples *samples, const struct iso_ata_width *width,
-		     uint64_t round);
+/* ln(2 k^2) of round k, 1-based: what the widths of all workers of a round share. */
+double iso_ata_log_term(uint64_t round);
 
-/* ATA-Empirical: mu^ max(0, 1 - C eta (sqrt(ln(2k^2)/K) + ln(2k^2)/K)), 0 while K = 0. */
+/* ATA: max(0, mu^ - C alpha (sqrt(l/K) + l/K)) with l the log term; 0 while K = 0. */
+double iso_ata_score(const struct iso_ata_samples *samples, const struct iso_ata_width *width,
+		     double log_term);
+
+/* ATA-Empirical: mu^ max(0, 1 - C eta (sqrt(l/K) + l/K)); 0 while K = 0. */
 double iso_ata_score_empirical(const struct iso_ata_samples *samples,
-			       const struct iso_ata_width *width, uint64_t round);
+			       const struct iso_ata_width *width, double log_term);
 
 /*
  * CPUs at which a worker really runs: min(threads, share in CPUs).  A task

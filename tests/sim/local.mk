@@ -1,1 +1,3 @@
 
+
+sim_tests += %D%/bandit

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "lib/ata/score.h"
+
+#include <assert.h>
+#include <math.h>
+
+void iso_ata_samples_add(struct iso_ata_samples *samples, uint64_t count, double sum_s)
+{
+	assert(sum_s >= 0);
+	samples->count += count;
+	samples->sum_s += sum_s;
+}
+
+double iso_ata_mean_s(const struct iso_ata_samples *samples)
+{
+	return samples->count > 0 ? samples->sum_s / (double)samples->count : 0;
+}
+
+double iso_ata_log_term(uint64_t round)
+{
+	assert(round >= 1);
+	/* ln(2 k^2) without the overflow of k^2. */
+	return 0.69314718055994531 + 2 * log((double)round);
+}
+
+/* sqrt(ln(2k^2)/K) + ln(2k^2)/K of Lemma 6.2. */
+static double relative_width(uint64_t count, double log_term)
+{
+	double ratio = log_term / (double)count;
+
+	return sqrt(ratio) + ratio;
+}
+
+double iso_ata_score(const struct iso_ata_samples *samples, const struct iso_ata_width *width,
+		     double log_term)
+{
+	if (samples->count == 0)
+		return 0;
+	double score = iso_ata_mean_s(samples) -
+		       width->constant * width->alpha_s * relative_width(samples->count, log_term);
+
+	return score > 0 ? score : 0;
+}
+
+double iso_ata_score_empirical(const struct iso_ata_samples *samples,
+			       const struct iso_ata_width *width, double log_term)
+{
+	if (samples->count == 0)
+		return 0;
+	double factor = 1 - width->constant * width->eta * relative_width(samples->count, log_term);
+
+	return factor > 0 ? iso_ata_mean_s(samples) * factor : 0;
+}
+
+double iso_rate_cpus(uint32_t threads, uint64_t share_ucpu)
+{
+	double share_cpus = (double)share_ucpu / 1e6;
+
+	return share_cpus < (double)threads ? share_cpus : (double)threads;
+}
