@@ -29,3 +29,4 @@ agent_libs = %D%/libagent.a lib/libisobar.a \
 %C%_libagent_a_SOURCES += \
 	%D%/spawn.c %D%/spawn.h \
 	%D%/workerlink.c %D%/workerlink.h
+	%D%/dataset.c %D%/dataset.h

@@ -25,13 +25,15 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/ata/ras.c %D%/ata/ras.h \
 	%D%/ata/score.c %D%/ata/score.h \
 	%D%/ata/strategy.c %D%/ata/strategy.h \
-	%D%/data/batch.h \
-	%D%/data/idx.h \
-	%D%/data/partition.h \
-	%D%/model/softmax.h \
+	%D%/data/batch.c %D%/data/batch.h \
+	%D%/data/idx.c %D%/data/idx.h \
+	%D%/data/partition.c %D%/data/partition.h \
+	%D%/model/softmax.c %D%/model/softmax.h \
 	%D%/quant_vector.h \
 	%D%/sgd/round.h \
 	%D%/sgd/step.h \
 	%D%/wire/train.h
 
 %C%_libisobar_a_SOURCES += %D%/wire/worker.c %D%/wire/worker.h
+	%D%/sgd/step.c %D%/sgd/step.h \
+	%D%/wire/train.c %D%/wire/train.h

@@ -23,18 +23,24 @@ struct iso_idx {
 };
 
 /*
- * Decodes the header in bytes[0 .. available), of a file that is file_bytes
- * long (which may be more than is in memory).  On failure *ret_bad_offset is the
- * offset in the file of what is wrong, and *ret_idx untouched:
- *   ISO_E_SHORT      the header, or the data behind it, is cut off there
+ * Decodes the header at the start of bytes[available); ISO_IDX_HEADER_MAX bytes are
+ * always enough.  On failure *ret_bad_offset is where in the file it is
+ * wrong, and *ret_idx is untouched:
+ *   ISO_E_SHORT      the header is cut off there
  *   ISO_E_MALFORMED  not an IDX file: the first two bytes are not zero
  *   ISO_E_VERSION    a value type other than unsigned byte (0x08)
- *   ISO_E_RANGE      no or too many dimensions, a dimension of 0, or a product
- *                    beyond data_bytes_max
- *   ISO_E_LONG       bytes behind the data
+ *   ISO_E_RANGE      no or too many dimensions, a dimension of 0, or more than
+ *                    data_bytes_max bytes of data
  */
 ISO_MUST_USE enum iso_status iso_idx_decode(const uint8_t *bytes, size_t available,
-					    size_t file_bytes, size_t data_bytes_max,
-					    struct iso_idx *ret_idx, size_t *ret_bad_offset);
+					    size_t data_bytes_max, struct iso_idx *ret_idx,
+					    size_t *ret_bad_offset);
+
+/*
+ * Whether a file of that size holds the data and no more: ISO_E_SHORT or
+ * ISO_E_LONG, with the offset where it ends too early or should have ended.
+ */
+ISO_MUST_USE enum iso_status iso_idx_check(const struct iso_idx *idx, size_t file_bytes,
+					   size_t *ret_bad_offset);
 
 #endif

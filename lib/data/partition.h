@@ -33,8 +33,9 @@ uint32_t iso_partition_size(const struct iso_partition_config *config, uint32_t 
 size_t iso_partition_workspace(const struct iso_partition_config *config, uint32_t samples);
 
 /*
- * Fills ret_order[samples]: part j owns ret_order[j * size .. (j + 1) * size),
- * with size = iso_partition_size(); the order within a part is random.
+ * Fills ret_order[0 .. parts * size), of room for `samples`: part j owns
+ * ret_order[j * size .. (j + 1) * size), with size = iso_partition_size(); the
+ * order within a part is random.
  * Dirichlet (as in the experiments of Ringleader ASGD): the samples are
  * trimmed to a multiple of `parts` proportionally per class; part j draws
  * p ~ Dirichlet(alpha), takes largest-remainder rounding of p * size from the

@@ -15,7 +15,7 @@
  */
 struct iso_softmax {
 	uint32_t features;
-	uint32_t classes; /* 2 .. 65536 */
+	uint32_t classes; /* 2 .. 256 */
 	float l2;
 };
 

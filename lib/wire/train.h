@@ -14,11 +14,11 @@
  * little-endian floats, sent as a second frame so that parameters and
  * gradients go out without a copy.
  *
- *   0  u32 magic "ISOT"     8  u32 bytes of the head, all of it
- *   4  u16 version         12  u32 floats in the block, 0: no block
- *   6  u16 type            16  u64 checksum of the block (0 without one)
- *                          24  u64 checksum of the head with this field 0
- *  32  the fields of the type, in the order of its struct below
+ *   0  u32 magic "ISOT"      8  u32 bytes of the head, all of it
+ *   4  u16 version          12  u32 floats in the block, 0: no block
+ *   6  u16 type             16  u64 checksum of the block (0 without one)
+ *  24  the fields of the type, in the order of its struct below, then its tasks,
+ *      then a u64 checksum of everything before it
  *
  * Decoding is strict: exact length, no unknown type or flag, numbers finite and
  * in range, text printable and padded with zeros.
@@ -169,7 +169,7 @@ ISO_MUST_USE enum iso_status iso_train_encode(const struct iso_train_message *me
  * ISO_E_SHORT/ISO_E_LONG: size does not fit; ISO_E_MALFORMED: magic, type, flag
  * or text; ISO_E_VERSION; ISO_E_CHECKSUM; ISO_E_RANGE: a number.
  */
-ISO_MUST_USE enum iso_status iso_train_decode(const uint8_t *head, size_t bytes,
+ISO_MUST_USE enum iso_status iso_train_decode(const uint8_t *head, size_t size,
 					      struct iso_train_message *ret_message);
 
 /* Task number `index` < count of a decoded WORK or CANCEL. */
@@ -181,7 +181,7 @@ struct iso_train_task iso_train_task(const struct iso_train_message *message, ui
  * ISO_E_SHORT, ISO_E_LONG, ISO_E_CHECKSUM; ret_floats is then untouched.
  */
 ISO_MUST_USE enum iso_status iso_train_read_block(const struct iso_train_message *message,
-						  const void *block, size_t bytes,
+						  const void *block, size_t size,
 						  float *ret_floats);
 
 /*
