@@ -20,20 +20,6 @@ noinst_LIBRARIES += %D%/libisobar.a
 %C%_libisobar_a_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
 %C%_libisobar_a_CPPFLAGS = $(AM_CPPFLAGS) $(BLAS_CFLAGS)
 
-# Learning: allocation, rounds, models, data, training messages.
-%C%_libisobar_a_SOURCES += \
-	%D%/ata/ras.c %D%/ata/ras.h \
-	%D%/ata/score.c %D%/ata/score.h \
-	%D%/ata/strategy.c %D%/ata/strategy.h \
-	%D%/data/batch.c %D%/data/batch.h \
-	%D%/data/idx.c %D%/data/idx.h \
-	%D%/data/partition.c %D%/data/partition.h \
-	%D%/model/softmax.c %D%/model/softmax.h \
-	%D%/quant_vector.h \
-	%D%/sgd/round.h \
-	%D%/sgd/step.h \
-	%D%/wire/train.h
+include lib/learn.mk
 
 %C%_libisobar_a_SOURCES += %D%/wire/worker.c %D%/wire/worker.h
-	%D%/sgd/step.c %D%/sgd/step.h \
-	%D%/wire/train.c %D%/wire/train.h

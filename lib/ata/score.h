@@ -23,7 +23,7 @@ struct iso_ata_samples {
 struct iso_ata_width {
 	double constant; /* ISO_ATA_WIDTH_*, or any positive number */
 	double alpha_s;  /* ATA: bound on the Orlicz psi_1 norm of X_i - mu_i, Assumption 3.1 */
-	double eta;      /* ATA-Empirical: max_i ||X_i||_psi1 / mu_i; 1 in the paper, 2 in its code */
+	double eta;      /* ATA-Empirical: max_i ||X_i||_psi1 / mu_i: 1, in its code 2 */
 };
 
 /* Adds `count` task times that sum to sum_s. */

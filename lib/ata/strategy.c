@@ -155,9 +155,12 @@ static double score_of(const struct iso_strategy *strategy, const struct worker 
 		       double log_term)
 {
 	const struct iso_strategy_config *config = &strategy->config;
-	double score = config->kind == ISO_STRATEGY_ATA
-			       ? iso_ata_score(&worker->samples, &config->width, log_term)
-			       : iso_ata_score_empirical(&worker->samples, &config->width, log_term);
+	double score;
+
+	if (config->kind == ISO_STRATEGY_ATA)
+		score = iso_ata_score(&worker->samples, &config->width, log_term);
+	else
+		score = iso_ata_score_empirical(&worker->samples, &config->width, log_term);
 
 	return config->by_rate ? score / worker->rate_cpus : score;
 }

@@ -95,7 +95,7 @@ enum iso_round_verdict {
 	ISO_ROUND_ACCEPTED = 1,
 	ISO_ROUND_LATE,       /* of this round, but its task is done or was never handed out so */
 	ISO_ROUND_OLD,        /* of an older round (or the round is complete) */
-	ISO_ROUND_OTHER_TERM, /* of another coordinator, or of a future round: not counted as work */
+	ISO_ROUND_OTHER_TERM, /* another coordinator's, or of a future round: not work */
 	ISO_ROUND_ABANDONED,  /* stopped work, counted */
 	ISO_ROUND_NOT_FINITE, /* NaN or infinity in it: refused, the task is handed out again */
 };

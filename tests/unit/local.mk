@@ -6,6 +6,5 @@ unit_tests += %D%/curve %D%/workerlink
 
 unit_tests += %D%/conf
 EXTRA_DIST += %D%/conf
-unit_tests += %D%/curve
 
-unit_tests += %D%/ras %D%/strategy
+include tests/unit/learn.mk

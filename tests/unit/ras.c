@@ -128,7 +128,8 @@ START_TEST(equals_algorithm_8_in_loss_and_maximisers)
 		allocate(scores, n, batch, ours);
 		algorithm_8(scores, n, batch, literal);
 		ck_assert_uint_eq(sum(ours, n), batch);
-		ck_assert_double_eq(iso_ras_loss(scores, ours, n), iso_ras_loss(scores, literal, n));
+		ck_assert_double_eq(iso_ras_loss(scores, ours, n),
+				    iso_ras_loss(scores, literal, n));
 		ck_assert_uint_eq(maximisers(scores, ours, n), maximisers(scores, literal, n));
 	}
 }

@@ -1,0 +1,3 @@
+unit_tests += \
+	tests/unit/ras \
+	tests/unit/strategy
