@@ -58,7 +58,8 @@ struct link_neighbour {
 };
 
 struct link_config {
-	const char *listen;		  /* "tcp://127.0.0.1:5555"; port * or 0 picks one */
+	/* "tcp://127.0.0.1:5555"; port * picks one; NULL or "" only without neighbours */
+	const char *listen;
 	const struct curve_keypair *keys; /* ours; NULL turns CURVE off, for ipc and inproc only */
 	const struct link_neighbour *neighbours;
 	uint32_t neighbour_count;
@@ -103,7 +104,7 @@ struct link_counters {
 };
 struct link_counters link_counters(const struct link *link);
 
-/* The address bound, with its real port; borrowed until link_close(). */
+/* The address bound, with its real port, or ""; borrowed until link_close(). */
 const char *link_address(const struct link *link);
 
 #endif

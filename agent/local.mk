@@ -10,7 +10,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/curve.c %D%/curve.h \
 	%D%/error.c %D%/error.h \
 	%D%/journal.h \
-	%D%/link.h \
+	%D%/link.c %D%/link.h \
 	%D%/log.c %D%/log.h \
 	%D%/loop.c %D%/loop.h \
 	%D%/preflight.h \
