@@ -8,8 +8,8 @@
 
 #define NS_PER_S 1000000000u
 
-int audit_open(struct audit *audit, char *const *directories, unsigned count,
-	       uint64_t budget_ucpu, unsigned *ret_index)
+int audit_open(struct audit *audit, char *const *directories, unsigned count, uint64_t budget_ucpu,
+	       unsigned *ret_index)
 {
 	*audit = (struct audit){ .budget_ucpu = budget_ucpu, .second_kept_min = UINT64_MAX };
 	for (unsigned i = 0; i < count; i++) {
@@ -141,13 +141,12 @@ json_t *audit_progress(const struct audit *audit)
 	uint64_t span_ns = audit->kept_ns - audit->first_ns;
 	double per_s = span_ns > 0 ? (double)audit->kept * NS_PER_S / (double)span_ns : 0;
 
-	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:o}",
-			 "nodes", (int)audit->count, "budget_ucpu", integer(audit->budget_ucpu),
-			 "samples", integer(audit->samples), "kept", integer(audit->kept),
-			 "torn", integer(audit->torn), "unreadable", integer(audit->unreadable),
-			 "violations", integer(audit->violations),
-			 "sum_ucpu", integer(audit->sum_ucpu),
-			 "sum_ucpu_max", integer(audit->sum_ucpu_max),
+	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:o}", "nodes",
+			 (int)audit->count, "budget_ucpu", integer(audit->budget_ucpu), "samples",
+			 integer(audit->samples), "kept", integer(audit->kept), "torn",
+			 integer(audit->torn), "unreadable", integer(audit->unreadable),
+			 "violations", integer(audit->violations), "sum_ucpu",
+			 integer(audit->sum_ucpu), "sum_ucpu_max", integer(audit->sum_ucpu_max),
 			 "gap_ns_max", integer(audit->gap_ns_max), "kept_per_s", per_s,
 			 "kept_per_s_min", integer(audit->second_kept_min));
 }
@@ -157,11 +156,10 @@ static json_t *describe(const struct audit_violation *violation, unsigned count)
 	json_t *quotas = json_array();
 
 	for (unsigned i = 0; i < count; i++)
-		json_array_append_new(quotas,
-				      json_pack("{s:I, s:I}", "quota_us",
-						(json_int_t)violation->quotas[i].quota_us,
-						"period_us",
-						(json_int_t)violation->quotas[i].period_us));
+		json_array_append_new(
+		    quotas,
+		    json_pack("{s:I, s:I}", "quota_us", (json_int_t)violation->quotas[i].quota_us,
+			      "period_us", (json_int_t)violation->quotas[i].period_us));
 	return json_pack("{s:o, s:o, s:o}", "at_ns", integer(violation->at_ns), "sum_ucpu",
 			 integer(violation->sum_ucpu), "quotas", quotas);
 }

@@ -19,10 +19,10 @@
  * 10 µs, and no agent writes twice in less than its tick.)
  */
 #define AUDIT_VIOLATIONS_MAX 16 /* kept in full; all are counted */
-#define AUDIT_TRIES          8  /* double collects before a sample is given up */
+#define AUDIT_TRIES	     8	/* double collects before a sample is given up */
 
 struct audit_violation {
-	uint64_t at_ns;    /* CLOCK_MONOTONIC, as in the agents' logs */
+	uint64_t at_ns;	   /* CLOCK_MONOTONIC, as in the agents' logs */
 	uint64_t sum_ucpu; /* UINT64_MAX: a quota was unlimited */
 	struct quota quotas[QUOTAS_MAX];
 };
@@ -32,18 +32,18 @@ struct audit {
 	unsigned count; /* cgroups */
 	struct quota_files files[QUOTAS_MAX];
 
-	uint64_t samples;     /* attempted */
-	uint64_t kept;        /* snapshots that nothing tore */
-	uint64_t torn;        /* double collects thrown away */
-	uint64_t unreadable;  /* samples in which a cgroup could not be read */
-	uint64_t violations;  /* kept snapshots above the budget or unlimited */
-	uint64_t sum_ucpu;     /* of the newest snapshot */
-	uint64_t sum_ucpu_max; /* over all kept, limited snapshots */
+	uint64_t samples;			/* attempted */
+	uint64_t kept;				/* snapshots that nothing tore */
+	uint64_t torn;				/* double collects thrown away */
+	uint64_t unreadable;			/* samples in which a cgroup could not be read */
+	uint64_t violations;			/* kept snapshots above the budget or unlimited */
+	uint64_t sum_ucpu;			/* of the newest snapshot */
+	uint64_t sum_ucpu_max;			/* over all kept, limited snapshots */
 	uint64_t first_ns, kept_ns, gap_ns_max; /* between two kept snapshots */
-	uint64_t second_ns;                     /* start of the running second */
+	uint64_t second_ns;			/* start of the running second */
 	uint64_t second_kept;
 	uint64_t second_kept_min; /* the poorest whole second; UINT64_MAX: none yet */
-	int error;                /* the newest reason for unreadable, -errno */
+	int error;		  /* the newest reason for unreadable, -errno */
 	unsigned error_index;
 	struct audit_violation first[AUDIT_VIOLATIONS_MAX];
 
@@ -52,8 +52,8 @@ struct audit {
 };
 
 /* Returns 0, or -errno with the index of the directory that failed in *ret_index. */
-int audit_open(struct audit *audit, char *const *directories, unsigned count,
-	       uint64_t budget_ucpu, unsigned *ret_index);
+int audit_open(struct audit *audit, char *const *directories, unsigned count, uint64_t budget_ucpu,
+	       unsigned *ret_index);
 void audit_close(struct audit *audit);
 
 /* Takes and judges one snapshot; false if it is a new violation. */

@@ -10,3 +10,26 @@ noinst_PROGRAMS += %D%/observer
 %C%_observer_SOURCES = %D%/observer.c
 %C%_observer_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_observer_LDADD = %D%/libobserver.a $(JANSSON_LIBS)
+
+noinst_PROGRAMS += %D%/cotenant
+%C%_cotenant_SOURCES = %D%/cotenant.c
+%C%_cotenant_LDADD =
+
+noinst_LIBRARIES += %D%/libdemo.a
+%C%_libdemo_a_SOURCES = \
+	%D%/checks.c %D%/checks.h \
+	%D%/demo.h \
+	%D%/files.c %D%/files.h \
+	%D%/groups.c %D%/groups.h \
+	%D%/history.c %D%/history.h \
+	%D%/ledger.c %D%/ledger.h \
+	%D%/plot.c %D%/plot.h \
+	%D%/poll.c %D%/poll.h \
+	%D%/ports.c %D%/ports.h \
+	%D%/processes.c %D%/processes.h \
+	%D%/report.c %D%/report.h \
+	%D%/run.c %D%/run.h \
+	%D%/setup.c %D%/setup.h \
+	%D%/table.c %D%/table.h \
+	%D%/watch.c %D%/watch.h
+%C%_libdemo_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(ZMQ_CFLAGS)

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define UCPU_PER_CPU  1000000
-#define MULTIPLE_MAX  ((uint64_t)1 << 60)
+#define UCPU_PER_CPU 1000000
+#define MULTIPLE_MAX ((uint64_t)1 << 60)
 
 static int open_file(const char *directory, const char *name)
 {

@@ -10,11 +10,11 @@
  * agents use: this is the witness against them.  cgroup v1 has
  * cpu.cfs_quota_us and cpu.cfs_period_us, v2 has both numbers in cpu.max.
  */
-#define QUOTAS_MAX       64
-#define QUOTA_UNLIMITED  (-1)
-#define QUOTA_US_MAX     ((int64_t)1 << 43) /* the kernel's own bound is lower */
-#define PERIOD_US_MIN    1000 /* both are the kernel's */
-#define PERIOD_US_MAX    1000000
+#define QUOTAS_MAX	64
+#define QUOTA_UNLIMITED (-1)
+#define QUOTA_US_MAX	((int64_t)1 << 43) /* the kernel's own bound is lower */
+#define PERIOD_US_MIN	1000		   /* both are the kernel's */
+#define PERIOD_US_MAX	1000000
 
 struct quota {
 	int64_t quota_us; /* or QUOTA_UNLIMITED */

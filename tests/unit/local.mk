@@ -1,6 +1,7 @@
 unit_tests += %D%/quantity %D%/rng
 
-unit_tests += %D%/observer
+unit_tests += %D%/demo %D%/observer
+%C%_demo_LDADD = tests/demo/libdemo.a $(test_libs)
 %C%_observer_LDADD = tests/demo/libobserver.a $(test_libs)
 unit_tests += %D%/curve %D%/workerlink
 

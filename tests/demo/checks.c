@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "tests/demo/checks.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "lib/quantity.h"
+
+#define SNAPSHOTS_PER_S 50
+/* A rise is one by a tenth of the node's share and 2 % of the budget. */
+#define RISE_OF_SHARE  0.10
+#define RISE_OF_BUDGET 0.02
+
+const char *check_state_text(enum check_state state)
+{
+	switch (state) {
+	case CHECK_HELD: return "held";
+	case CHECK_FAILED: return "FAILED";
+	case CHECK_NOT_JUDGED: return "not judged";
+	}
+	return "?";
+}
+
+__attribute__((format(printf, 3, 4))) static void judge(struct check *check, bool held,
+							const char *format, ...)
+{
+	va_list arguments;
+
+	check->state = held ? CHECK_HELD : CHECK_FAILED;
+	va_start(arguments, format);
+	vsnprintf(check->detail, sizeof(check->detail), format, arguments);
+	va_end(arguments);
+}
+
+static void leave(struct check *check, const char *why)
+{
+	check->state = CHECK_NOT_JUDGED;
+	snprintf(check->detail, sizeof(check->detail), "%s", why);
+}
+
+static double of(const json_t *object, const char *key)
+{
+	return json_number_value(json_object_get(object, key));
+}
+
+static void quotas_within_budget(const struct demo *demo, struct check *check)
+{
+	const json_t *seen = demo->observed;
+
+	if (demo->options.dry_run) {
+		leave(check, "not run: writing quotas needs root");
+		return;
+	}
+	judge(check, json_is_true(json_object_get(seen, "held")),
+	      "%.0f snapshots, %.0f torn ones discarded; at most %.6f of %.6f CPU at once; "
+	      "%.0f violations, %.0f unreadable",
+	      of(seen, "kept"), of(seen, "torn"), of(seen, "sum_ucpu_max") / ISO_UCPU_PER_CPU,
+	      (double)demo->options.budget_ucpu / ISO_UCPU_PER_CPU, of(seen, "violations"),
+	      of(seen, "unreadable"));
+}
+
+static void quotas_often_enough(const struct demo *demo, struct check *check)
+{
+	const json_t *seen = demo->observed, *least = json_object_get(seen, "kept_per_s_min");
+
+	if (demo->options.dry_run) {
+		leave(check, "not run: writing quotas needs root");
+		return;
+	}
+	judge(check, json_number_value(least) >= SNAPSHOTS_PER_S,
+	      "%.0f a second, %.0f in the poorest second, at least %d wanted; longest gap %.1f ms",
+	      of(seen, "kept_per_s"), json_number_value(least), SNAPSHOTS_PER_S,
+	      of(seen, "gap_ns_max") / 1e6);
+}
+
+static void ledgers_add_up(const struct demo *demo, struct check *check)
+{
+	const struct ledger_record *record = &demo->ledger;
+
+	judge(check, record->failures == 0 && record->audits > 9 * record->unanswered,
+	      "%ju audits (%ju donors asked again), %ju without an answer, %ju failed%s%s",
+	      (uintmax_t)record->audits, (uintmax_t)record->rereads, (uintmax_t)record->unanswered,
+	      (uintmax_t)record->failures, record->failures > 0 ? ": " : "", record->first_failure);
+}
+
+static double visited_share(const struct demo *demo, unsigned phase)
+{
+	return history_settled(&demo->history, &demo->history.phases[phase], DEMO_VISITED,
+			       SERIES_SHARE);
+}
+
+static double rise_wanted(const struct demo *demo)
+{
+	return fmax(RISE_OF_SHARE * visited_share(demo, 0),
+		    RISE_OF_BUDGET * (double)demo->options.budget_ucpu / ISO_UCPU_PER_CPU);
+}
+
+static bool too_short(const struct demo *demo, struct check *check)
+{
+	if (demo->options.seconds >= CHECKS_PHASES_FROM_S)
+		return false;
+	snprintf(check->detail, sizeof(check->detail), "the run is shorter than %d s",
+		 CHECKS_PHASES_FROM_S);
+	check->state = CHECK_NOT_JUDGED;
+	return true;
+}
+
+/* Without root nobody can join node 2's cgroup. */
+static bool no_visit(const struct demo *demo, struct check *check)
+{
+	if (demo->options.dry_run)
+		leave(check, "not run: a co-tenant in node2's cgroup needs root");
+	return demo->options.dry_run || too_short(demo, check);
+}
+
+static void share_rises(const struct demo *demo, struct check *check)
+{
+	double before = visited_share(demo, 0), during = visited_share(demo, 1);
+
+	if (no_visit(demo, check))
+		return;
+	judge(check, during >= before + rise_wanted(demo),
+	      "%.3f CPU before the co-tenant, %.3f with it (settled means)", before, during);
+}
+
+static void share_falls(const struct demo *demo, struct check *check)
+{
+	double before = visited_share(demo, 0), during = visited_share(demo, 1),
+	       after = visited_share(demo, 2);
+
+	if (no_visit(demo, check))
+		return;
+	judge(check, during > before && after <= during - (during - before) / 2,
+	      "%.3f CPU with the co-tenant, %.3f after it left (settled means)", during, after);
+}
+
+static void accuracy_reached(const struct demo *demo, struct check *check)
+{
+	double accuracy = history_accuracy(&demo->history);
+	double goal =
+	    demo->options.seconds >= CHECKS_ACCURACY_S ? CHECKS_ACCURACY : CHECKS_ACCURACY_EARLY;
+
+	if (too_short(demo, check))
+		return;
+	judge(check, accuracy >= goal, "%.4f, at least %.2f wanted after %ju s", accuracy, goal,
+	      (uintmax_t)demo->options.seconds);
+}
+
+static unsigned end_badly(const struct child *child)
+{
+	return child->died || child->stubborn ? 1 : 0;
+}
+
+static void everybody_lived(const struct demo *demo, struct check *check)
+{
+	unsigned bad =
+	    end_badly(&demo->coordinator) + end_badly(&demo->observer) + end_badly(&demo->cotenant);
+	int64_t restarts = 0;
+	const struct history *history = &demo->history;
+
+	for (unsigned i = 0; i < demo->options.nodes; i++)
+		bad += end_badly(&demo->nodes[i].isobard);
+	if (history->count > 0)
+		for (unsigned i = 0; i < demo->options.nodes; i++)
+			restarts += history->samples[history->count - 1].nodes[i].restarts;
+	judge(check, bad == 0 && restarts == 0,
+	      "%u programs ended unasked or did not end when asked, %jd workers started again", bad,
+	      (intmax_t)restarts);
+}
+
+static void nothing_left(const struct demo *demo, struct check *check)
+{
+	judge(check, demo->cleaned && demo->left_behind == 0,
+	      "%u processes or cgroups had to be removed by force", demo->left_behind);
+}
+
+unsigned checks_judge(const struct demo *demo, struct check ret_checks[CHECKS_MAX])
+{
+	static const struct {
+		const char *name;
+		void (*judge)(const struct demo *demo, struct check *check);
+	} CHECKS[] = {
+		{ "quotas in the kernel stay within the budget", quotas_within_budget },
+		{ "the observer saw enough", quotas_often_enough },
+		{ "sum of shares + in flight = budget", ledgers_add_up },
+		{ "node2's share rises when the co-tenant comes", share_rises },
+		{ "node2's share falls when it leaves", share_falls },
+		{ "test accuracy", accuracy_reached },
+		{ "all programs lived and ended when asked", everybody_lived },
+		{ "nothing is left behind", nothing_left },
+	};
+	unsigned count = sizeof(CHECKS) / sizeof(CHECKS[0]);
+
+	for (unsigned i = 0; i < count; i++) {
+		ret_checks[i] = (struct check){ .name = CHECKS[i].name };
+		CHECKS[i].judge(demo, &ret_checks[i]);
+	}
+	return count;
+}
+
+bool checks_held(const struct check *checks, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (checks[i].state == CHECK_FAILED)
+			return false;
+	return true;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_DEMO_DEMO_H
+#define ISO_DEMO_DEMO_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tests/demo/groups.h"
+#include "tests/demo/history.h"
+#include "tests/demo/processes.h"
+#include "tests/demo/quotas.h"
+
+/*
+ * The demo, from top to bottom:
+ *   demo.c       options, and the guard that cleans up whatever happens
+ *   run.c        one run: start, three phases with a co-tenant in the middle, stop
+ *   setup.c      directories, keys, ports, configuration files
+ *   groups.c     cgroups, v1 or v2
+ *   processes.c  the programs
+ *   watch.c      waits, and hears the observer meanwhile
+ *   poll.c       asks everybody how they are; ledger.c adds up what they own
+ *   history.c    what was seen, and means over it
+ *   table.c      the live table
+ *   checks.c     what must hold; report.c and plot.c show it
+ *   observer.c   a program apart: the independent audit of the kernel's quotas
+ *   cotenant.c   a program apart: wants all the CPU it can get
+ */
+
+/* The co-tenant visits this one (node2). */
+#define DEMO_VISITED 1u
+
+struct options {
+	uint64_t seconds;
+	unsigned nodes;
+	uint64_t budget_ucpu;
+	const char *allocation;		   /* the coordinator's strategy */
+	const char *data;		   /* directory of the data set */
+	const char *json_path, *plot_path; /* NULL: none */
+	bool keep;			   /* the directory with logs and configurations */
+	bool dry_run;			   /* asked for, or for want of root */
+	char dry_why[256];
+};
+
+struct node {
+	char name[16];
+	char directory[DEMO_PATH_BYTES]; /* its configuration, keys, journal, socket, log */
+	char socket[DEMO_PATH_BYTES];	 /* its control socket */
+	char group[DEMO_PATH_BYTES];	 /* its cgroup in the file system; "" in a dry run */
+	uint64_t endowment_ucpu;
+	unsigned port;
+	struct child isobard;
+	struct quota_files quota;
+};
+
+/* What the audits of the ledgers found over the whole run. */
+struct ledger_record {
+	uint64_t audits;     /* that held */
+	uint64_t unanswered; /* no picture: a node did not answer */
+	uint64_t rereads;
+	uint64_t failures;
+	char first_failure[256];
+};
+
+struct demo {
+	struct options options;
+	char programs[DEMO_PATH_BYTES]; /* top of the build directory */
+	char directory[DEMO_PATH_BYTES];
+	uid_t user; /* of whatever needs no privilege */
+	gid_t gid;
+	struct groups groups;
+	struct node nodes[HISTORY_NODES_MAX];
+	char coordinator_socket[DEMO_PATH_BYTES];
+	unsigned coordinator_port;
+	struct child coordinator, observer, cotenant;
+	int observer_fd;   /* the observer's lines; -1: none */
+	int signal_fd;	   /* what ends the run, and SIGCHLD */
+	int signal;	   /* that ended it; 0: none */
+	json_t *observed;  /* its newest line; the summary at the end; NULL: none */
+	json_t *training;  /* the coordinator's newest status; NULL: none */
+	uint64_t start_ns; /* of the first phase */
+	double ready_s;	   /* from the first program's start until then */
+	double measured_s; /* from then on, until the programs were stopped */
+	struct ledger_record ledger;
+	struct history history;
+	unsigned left_behind; /* what had to be cleaned up by force */
+	bool cleaned;
+};
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "tests/demo/demo.h"
+#include "tests/test.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/demo/checks.h"
+#include "tests/demo/ledger.h"
+
+/*
+ * Three nodes in a ring with 0.9 CPU; node 1 has sent 50 mCPU to node 2, who
+ * has credited 20 of it.
+ */
+/* clang-format off */
+static const char *const LEDGERS[3] = {
+	"{'node': 'node1', 'budget_ucpu': 900000, 'endowment_ucpu': 300000,"
+	" 'share_ucpu': 250000, 'enforced_ucpu': 250000, 'edges': ["
+	"  {'peer': 'node2', 'sent_ucpu': 50000, 'received_ucpu': 0},"
+	"  {'peer': 'node3', 'sent_ucpu': 0, 'received_ucpu': 0}]}",
+	"{'node': 'node2', 'budget_ucpu': 900000, 'endowment_ucpu': 300000,"
+	" 'share_ucpu': 320000, 'enforced_ucpu': 320000, 'edges': ["
+	"  {'peer': 'node1', 'sent_ucpu': 0, 'received_ucpu': 20000},"
+	"  {'peer': 'node3', 'sent_ucpu': 0, 'received_ucpu': 0}]}",
+	"{'node': 'node3', 'budget_ucpu': 900000, 'endowment_ucpu': 300000,"
+	" 'share_ucpu': 300000, 'enforced_ucpu': 290000, 'edges': ["
+	"  {'peer': 'node1', 'sent_ucpu': 0, 'received_ucpu': 0},"
+	"  {'peer': 'node2', 'sent_ucpu': 0, 'received_ucpu': 0}]}",
+};
+/* clang-format on */
+
+struct cluster {
+	json_t *ledgers[3];
+	json_t *newer; /* what node 1 answers from the second time on; NULL: the same */
+	unsigned calls[3];
+	int silent; /* a node that does not answer; -1: all do */
+};
+
+static struct cluster cluster;
+static struct ledger_sum sum;
+static struct error error;
+
+static json_t *parse(const char *text)
+{
+	char *copy = strdup(text);
+
+	for (char *p = copy; (p = strchr(p, '\'')) != NULL;)
+		*p = '"';
+	json_t *value = json_loads(copy, 0, NULL);
+	free(copy);
+	ck_assert_ptr_nonnull(value);
+	return value;
+}
+
+static void setup(void)
+{
+	cluster = (struct cluster){ .silent = -1 };
+	for (unsigned i = 0; i < 3; i++)
+		cluster.ledgers[i] = parse(LEDGERS[i]);
+	sum = (struct ledger_sum){ .shares_ucpu = 77 };
+	error = (struct error){ 0 };
+}
+
+static void teardown(void)
+{
+	for (unsigned i = 0; i < 3; i++)
+		json_decref(cluster.ledgers[i]);
+	json_decref(cluster.newer);
+}
+
+static int fetch(void *context, unsigned node, json_t **ret_ledger)
+{
+	struct cluster *from = context;
+	json_t *reply = from->ledgers[node];
+
+	if ((int)node == from->silent)
+		return -ECONNREFUSED;
+	if (from->calls[node]++ > 0 && node == 0 && from->newer != NULL)
+		reply = from->newer;
+	*ret_ledger = json_incref(reply);
+	return 0;
+}
+
+static int audit(void)
+{
+	return ledger_audit(3, 900000, fetch, &cluster, &sum, &error);
+}
+
+static void set(unsigned node, const char *key, json_int_t value)
+{
+	json_object_set_new(cluster.ledgers[node], key, json_integer(value));
+}
+
+static void set_edge(json_t *ledger, unsigned edge, const char *key, json_int_t value)
+{
+	json_object_set_new(json_array_get(json_object_get(ledger, "edges"), edge), key,
+			    json_integer(value));
+}
+
+START_TEST(counts_what_is_in_flight)
+{
+	ck_assert_int_eq(audit(), 0);
+	ck_assert_uint_eq(sum.shares_ucpu, 870000);
+	ck_assert_uint_eq(sum.in_flight_ucpu, 30000);
+	ck_assert_uint_eq(sum.rereads, 0);
+}
+END_TEST
+
+/* Node 1 was asked before it sent, node 2 after it received. */
+START_TEST(asks_a_stale_donor_again)
+{
+	cluster.newer = cluster.ledgers[0];
+	cluster.ledgers[0] = json_deep_copy(cluster.newer);
+	set(0, "share_ucpu", 300000);
+	set(0, "enforced_ucpu", 300000);
+	set_edge(cluster.ledgers[0], 0, "sent_ucpu", 0);
+	ck_assert_int_eq(audit(), 0);
+	ck_assert_uint_eq(sum.rereads, 1);
+	ck_assert_uint_eq(sum.shares_ucpu, 870000);
+	ck_assert_uint_eq(cluster.calls[0], 2);
+}
+END_TEST
+
+START_TEST(a_receiver_that_made_it_up_is_found)
+{
+	set_edge(cluster.ledgers[1], 0, "received_ucpu", 60000);
+	set(1, "share_ucpu", 360000);
+	ck_assert_int_eq(audit(), -EUCLEAN);
+	ck_assert_ptr_nonnull(strstr(error.text, "node2 received more than node1 ever sent"));
+	ck_assert_uint_eq(sum.shares_ucpu, 77);
+}
+END_TEST
+
+START_TEST(a_share_beside_its_counters_is_found)
+{
+	set(2, "share_ucpu", 300001);
+	ck_assert_int_eq(audit(), -EUCLEAN);
+	ck_assert_ptr_nonnull(strstr(error.text, "node3"));
+}
+END_TEST
+
+START_TEST(enforcing_more_than_owned_is_found)
+{
+	set(2, "enforced_ucpu", 300001);
+	ck_assert_int_eq(audit(), -EUCLEAN);
+	ck_assert_ptr_nonnull(strstr(error.text, "node3: enforces 300001, owns 300000"));
+}
+END_TEST
+
+START_TEST(endowments_beside_the_budget_are_found)
+{
+	set(2, "endowment_ucpu", 310000);
+	set(2, "share_ucpu", 310000);
+	ck_assert_int_eq(audit(), -EUCLEAN);
+	ck_assert_ptr_nonnull(strstr(error.text, "are not the budget"));
+}
+END_TEST
+
+START_TEST(who_does_not_answer_proves_nothing)
+{
+	cluster.silent = 1;
+	ck_assert_int_eq(audit(), -EAGAIN);
+	ck_assert_uint_eq(sum.shares_ucpu, 77);
+}
+END_TEST
+
+START_TEST(what_is_no_ledger_is_refused)
+{
+	json_object_del(cluster.ledgers[1], "share_ucpu");
+	ck_assert_int_eq(audit(), -EBADMSG);
+	set(1, "share_ucpu", -1);
+	ck_assert_int_eq(audit(), -EBADMSG);
+	set(1, "share_ucpu", 320000);
+	json_object_set_new(cluster.ledgers[1], "node", json_string("stranger"));
+	ck_assert_int_eq(audit(), -EBADMSG);
+}
+END_TEST
+
+/* A run of which the means are known: node 2's share steps, the others' stay. */
+static struct demo demo;
+
+static void record(double before, double during, double after)
+{
+	memset(&demo, 0, sizeof(demo));
+	demo.options = (struct options){ .seconds = 30, .nodes = 3, .budget_ucpu = 900000 };
+	demo.history.nodes = 3;
+	for (unsigned k = 0; k < 3; k++)
+		demo.history.phases[k] = (struct phase){ "", 10 * k, 10 * k + 10 };
+	for (unsigned i = 0; i <= 60; i++) {
+		struct sample sample = { .at_s = i / 2.0, .accuracy = i < 10 ? (double)NAN : 0.75 };
+		double share = i < 20 ? before : i < 40 ? during : after;
+		/* The first half of a phase, when it still moves, must not count. */
+		bool moving = i % 20 < 10;
+
+		for (unsigned k = 0; k < 3; k++)
+			sample.nodes[k].share = k == DEMO_VISITED ? (moving ? 0.05 : share) : 0.3;
+		ck_assert_int_eq(history_add(&demo.history, &sample), 0);
+	}
+}
+
+static enum check_state state_of(const char *part)
+{
+	struct check checks[CHECKS_MAX];
+	unsigned count = checks_judge(&demo, checks);
+
+	for (unsigned i = 0; i < count; i++)
+		if (strstr(checks[i].name, part) != NULL)
+			return checks[i].state;
+	ck_abort_msg("no check '%s'", part);
+	return CHECK_FAILED;
+}
+
+START_TEST(judges_rise_and_fall_by_settled_means)
+{
+	record(0.3, 0.5, 0.32);
+	ck_assert_double_eq_tol(
+	    history_settled(&demo.history, &demo.history.phases[1], DEMO_VISITED, SERIES_SHARE),
+	    0.5, 1e-9);
+	ck_assert_int_eq(state_of("rises"), CHECK_HELD);
+	ck_assert_int_eq(state_of("falls"), CHECK_HELD);
+	history_free(&demo.history);
+	record(0.3, 0.31, 0.3);
+	ck_assert_int_eq(state_of("rises"), CHECK_FAILED);
+	history_free(&demo.history);
+	record(0.3, 0.5, 0.45);
+	ck_assert_int_eq(state_of("rises"), CHECK_HELD);
+	ck_assert_int_eq(state_of("falls"), CHECK_FAILED);
+	history_free(&demo.history);
+}
+END_TEST
+
+START_TEST(a_run_without_samples_holds_nothing)
+{
+	memset(&demo, 0, sizeof(demo));
+	demo.options = (struct options){ .seconds = 60, .nodes = 3, .budget_ucpu = 900000 };
+	ck_assert_int_eq(state_of("quotas"), CHECK_FAILED);
+	ck_assert_int_eq(state_of("observer"), CHECK_FAILED);
+	ck_assert_int_eq(state_of("in flight"), CHECK_FAILED);
+	ck_assert_int_eq(state_of("rises"), CHECK_FAILED);
+	ck_assert_int_eq(state_of("falls"), CHECK_FAILED);
+	ck_assert_int_eq(state_of("accuracy"), CHECK_FAILED);
+	ck_assert_int_eq(state_of("left behind"), CHECK_FAILED);
+}
+END_TEST
+
+START_TEST(what_is_not_judged_is_listed_as_such)
+{
+	record(0.3, 0.5, 0.3);
+	ck_assert_int_eq(state_of("accuracy"), CHECK_HELD); /* 30 s: 0.70 is enough */
+	demo.options.seconds = 60;
+	ck_assert_int_eq(state_of("accuracy"), CHECK_FAILED);
+	demo.options.seconds = 19;
+	ck_assert_int_eq(state_of("accuracy"), CHECK_NOT_JUDGED);
+	ck_assert_int_eq(state_of("rises"), CHECK_NOT_JUDGED);
+	demo.options.seconds = 60;
+	demo.options.dry_run = true;
+	ck_assert_int_eq(state_of("quotas"), CHECK_NOT_JUDGED);
+	ck_assert_int_eq(state_of("rises"), CHECK_NOT_JUDGED);
+	ck_assert_int_eq(state_of("accuracy"), CHECK_FAILED);
+	history_free(&demo.history);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = suite_create("demo");
+	TCase *ledger = tcase_create("ledger"), *checks = tcase_create("checks");
+
+	tcase_add_checked_fixture(ledger, setup, teardown);
+	tcase_add_test(ledger, counts_what_is_in_flight);
+	tcase_add_test(ledger, asks_a_stale_donor_again);
+	tcase_add_test(ledger, a_receiver_that_made_it_up_is_found);
+	tcase_add_test(ledger, a_share_beside_its_counters_is_found);
+	tcase_add_test(ledger, enforcing_more_than_owned_is_found);
+	tcase_add_test(ledger, endowments_beside_the_budget_are_found);
+	tcase_add_test(ledger, who_does_not_answer_proves_nothing);
+	tcase_add_test(ledger, what_is_no_ledger_is_refused);
+	suite_add_tcase(suite, ledger);
+	tcase_add_test(checks, judges_rise_and_fall_by_settled_means);
+	tcase_add_test(checks, a_run_without_samples_holds_nothing);
+	tcase_add_test(checks, what_is_not_judged_is_listed_as_such);
+	suite_add_tcase(suite, checks);
+	return suite;
+}
