@@ -50,7 +50,7 @@ struct iso_trade_config {
 	int64_t floor_ucpu;
 	struct iso_share_params share;
 	uint32_t ring;          /* sent prices kept per edge: power of two in [4, 64]; 0: 64 */
-	uint32_t edges_max;     /* peers plus edges that only the journal knows; 0: ISO_DEGREE_MAX */
+	uint32_t edges_max;     /* peers plus edges only the journal knows; 0: ISO_DEGREE_MAX */
 	const struct iso_trade_peer *peers; /* borrowed for the call */
 	uint32_t peer_count;
 };

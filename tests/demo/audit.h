@@ -32,18 +32,22 @@ struct audit {
 	unsigned count; /* cgroups */
 	struct quota_files files[QUOTAS_MAX];
 
-	uint64_t samples;			/* attempted */
-	uint64_t kept;				/* snapshots that nothing tore */
-	uint64_t torn;				/* double collects thrown away */
-	uint64_t unreadable;			/* samples in which a cgroup could not be read */
-	uint64_t violations;			/* kept snapshots above the budget or unlimited */
-	uint64_t sum_ucpu;			/* of the newest snapshot */
-	uint64_t sum_ucpu_max;			/* over all kept, limited snapshots */
+	uint64_t samples;    /* attempted */
+	uint64_t kept;	     /* snapshots that nothing tore */
+	uint64_t torn;	     /* double collects thrown away */
+	uint64_t unreadable; /* samples in which a cgroup could not be read */
+	uint64_t violations; /* kept snapshots above the budget or unlimited */
+
+	uint64_t sum_ucpu;     /* of the newest snapshot */
+	uint64_t sum_ucpu_max; /* over all kept, limited snapshots */
+
 	uint64_t first_ns, kept_ns, gap_ns_max; /* between two kept snapshots */
-	uint64_t second_ns;			/* start of the running second */
+
+	uint64_t second_ns; /* start of the running second */
 	uint64_t second_kept;
 	uint64_t second_kept_min; /* the poorest whole second; UINT64_MAX: none yet */
-	int error;		  /* the newest reason for unreadable, -errno */
+
+	int error; /* the newest reason for unreadable, -errno */
 	unsigned error_index;
 	struct audit_violation first[AUDIT_VIOLATIONS_MAX];
 

@@ -25,6 +25,6 @@ ban 'assertions stay on' 'define NDEBUG' $ours
 }
 for file in $ours; do
 	head -1 "$file" | grep -q 'SPDX-License-Identifier:' || { echo "$file: no SPDX line"; status=1; }
-	awk -v f="$file" '{ gsub(/\t/, "        ") } length > 100 { print f ":" NR ": longer than 100 columns"; bad = 1 } END { exit bad }' "$file" || status=1
+	expand -t 8 "$file" | awk -v f="$file" 'length > 100 { print f ":" NR ": longer than 100 columns"; bad = 1 } END { exit bad }' || status=1
 done
 exit $status
