@@ -44,7 +44,8 @@ struct control_config {
 	bool group_only;       /* socket 0660 for root and group instead of 0666 */
 	const struct control_command *commands; /* borrowed until control_close() */
 	size_t command_count;
-	void *context; /* for the commands */
+	void *context;	  /* for the commands */
+	uint64_t idle_ns; /* a client that is silent for longer is dropped; 0: CONTROL_IDLE_NS */
 };
 
 /*

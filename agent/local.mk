@@ -6,7 +6,8 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/confscan.c %D%/confscan.h \
 	%D%/confutil.c %D%/confutil.h \
 	%D%/confvalue.c %D%/confvalue.h \
-	%D%/control.h \
+	%D%/control.c %D%/control.h %D%/controlcall.c \
+	%D%/controlsock.c %D%/controlsock.h \
 	%D%/curve.c %D%/curve.h \
 	%D%/error.c %D%/error.h \
 	%D%/journal.h \
