@@ -8,6 +8,8 @@ lib_libisobar_a_SOURCES += \
 	lib/data/partition.c lib/data/partition.h \
 	lib/model/softmax.c lib/model/softmax.h \
 	lib/quant_vector.h \
-	lib/sgd/round.h \
+	lib/sgd/board.c lib/sgd/board.h \
+	lib/sgd/pace.c lib/sgd/pace.h \
+	lib/sgd/round.c lib/sgd/round.h \
 	lib/sgd/step.c lib/sgd/step.h \
 	lib/wire/train.c lib/wire/train.h

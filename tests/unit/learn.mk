@@ -1,3 +1,4 @@
 unit_tests += \
 	tests/unit/ras \
+	tests/unit/round \
 	tests/unit/strategy
