@@ -69,6 +69,9 @@ static int exchange(int fd, const char *text, char *reply, uint64_t deadline_ns,
 	if (r < 0)
 		return r;
 	n = recv(fd, reply, CONTROL_PACKET_BYTES_MAX, MSG_DONTWAIT | MSG_TRUNC);
+	/* The error of the hang-up is told once, before the answer that came first. */
+	if (n < 0 && errno == ECONNRESET)
+		n = recv(fd, reply, CONTROL_PACKET_BYTES_MAX, MSG_DONTWAIT | MSG_TRUNC);
 	if (n < 0)
 		return -errno;
 	if (n == 0)
