@@ -24,10 +24,9 @@ agent_libs = %D%/libagent.a lib/libisobar.a \
 	$(LIBBPF_LIBS) $(CONFUSE_LIBS) $(JANSSON_LIBS) $(ZMQ_LIBS) $(CGROUP_LIBS) $(CAPNG_LIBS)
 
 %C%_libagent_a_SOURCES += \
-	%D%/dataset.h
+	%D%/dataset.c %D%/dataset.h
 
 # Training: the worker's start and its socket to the agent.
 %C%_libagent_a_SOURCES += \
 	%D%/spawn.c %D%/spawn.h \
 	%D%/workerlink.c %D%/workerlink.h
-	%D%/dataset.c %D%/dataset.h
