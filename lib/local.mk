@@ -3,19 +3,20 @@ noinst_LIBRARIES += %D%/libisobar.a
 %C%_libisobar_a_SOURCES = \
 	%D%/bytes.h \
 	%D%/checksum.h \
-	%D%/cost.h \
-	%D%/graph.h \
-	%D%/ledger/audit.h \
-	%D%/ledger/ledger.h \
-	%D%/ledger/record.h \
+	%D%/cost.c %D%/cost.h \
+	%D%/graph.c %D%/graph.h \
+	%D%/ledger/audit.c %D%/ledger/audit.h \
+	%D%/ledger/ledger.c %D%/ledger/ledger.h \
+	%D%/ledger/record.c %D%/ledger/record.h \
 	%D%/price.h \
-	%D%/quant.h \
+	%D%/quant.c %D%/quant.h \
 	%D%/quantity.c %D%/quantity.h \
 	%D%/rng.c %D%/rng.h \
-	%D%/share.h \
+	%D%/share.c %D%/share.h \
 	%D%/status.c %D%/status.h \
-	%D%/trade.h \
-	%D%/wire/edge.h
+	%D%/trade.c %D%/trade.h %D%/trade_state.h \
+	%D%/trade_message.c %D%/trade_view.c \
+	%D%/wire/edge.c %D%/wire/edge.h
 # Same result on every machine: no contraction into FMA.
 %C%_libisobar_a_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
 %C%_libisobar_a_CPPFLAGS = $(AM_CPPFLAGS) $(BLAS_CFLAGS)

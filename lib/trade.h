@@ -20,7 +20,7 @@
  *
  *     iso_trade_receive()   for every message that has come
  *     iso_trade_begin()     credits, prices, debits; the plan says what to do:
- *     if plan.lower         lower the quota to plan.target_ucpu, READ IT BACK, then
+ *     if plan.lower         lower the quota to plan.limit_ucpu, READ IT BACK, then
  *                           iso_trade_lowered(); on any failure iso_trade_abort()
  *     if plan.record        iso_trade_record(), write it, fdatasync; a failure is
  *                           final: iso_trade_close() and end
@@ -50,7 +50,7 @@ struct iso_trade_config {
 	int64_t floor_ucpu;
 	struct iso_share_params share;
 	uint32_t ring;          /* sent prices kept per edge: power of two in [4, 64]; 0: 64 */
-	uint32_t edges_max;     /* peers plus edges only the journal knows; 0: ISO_DEGREE_MAX */
+	uint32_t edges_max;     /* peers, and edges that only the journal knows; 0: 64 */
 	const struct iso_trade_peer *peers; /* borrowed for the call */
 	uint32_t peer_count;
 };
@@ -97,13 +97,14 @@ enum iso_trade_drop {
 	ISO_DROP_HALTED,
 	/* The rest of the message was used, its price was not: */
 	ISO_DROP_STALE,         /* older than the newest */
-	ISO_DROP_REFERENCE,     /* coded against a price that is out of the ring */
+	ISO_DROP_REFERENCE,     /* coded against a price that is out of the ring, or by no table */
 	ISO_DROP_COUNT,
 };
 const char *iso_trade_drop_text(enum iso_trade_drop drop);
 
 /*
- * Takes in one message.  sender: the node id that the link has authenticated.
+ * Takes in one message; never between begin and commit.  sender: the node id
+ * that the link has authenticated.
  * now_ns: monotonic, never before an earlier call's.
  * ISO_OK also for stale prices.  Otherwise it was dropped whole and counted:
  * the statuses of iso_edge_decode(), ISO_E_FOREIGN (cluster, address, sender,
@@ -124,10 +125,11 @@ struct iso_trade_input {
 
 struct iso_trade_plan {
 	int64_t share_ucpu;     /* x after this tick */
-	int64_t target_ucpu;    /* what is to be enforced: min(x, ceiling) */
+	int64_t target_ucpu;    /* what is to be enforced in the end: min(x, ceiling) */
+	int64_t limit_ucpu;     /* what may be enforced before the record is durable */
 	int64_t credited_ucpu;
 	int64_t debited_ucpu;
-	bool lower;             /* to target_ucpu, before the record */
+	bool lower;             /* to limit_ucpu, before the record */
 	bool record;            /* write one, make it durable */
 };
 
@@ -136,7 +138,7 @@ ISO_MUST_USE enum iso_status iso_trade_begin(struct iso_trade *trade,
 					     const struct iso_trade_input *input,
 					     struct iso_trade_plan *ret_plan);
 
-/* ISO_E_RANGE: readback is still above plan.target_ucpu: try again, or abort. */
+/* ISO_E_RANGE: readback is still above plan.limit_ucpu: try again, or abort. */
 ISO_MUST_USE enum iso_status iso_trade_lowered(struct iso_trade *trade, int64_t readback_ucpu);
 
 /* Undoes the debits of this tick and keeps its credits; the plan is replaced (lower is false). */

@@ -62,11 +62,12 @@ struct iso_ledger {
 	enum iso_halt halt;
 	int64_t endowment_ucpu;
 	uint64_t last_op;
-	uint64_t seq;           /* of the newest record handed out or read */
+	uint64_t seq;           /* of the newest durable record */
 	uint32_t edge_count;
 	enum iso_ledger_phase phase;
-	bool dirty;             /* the working record differs from the durable one */
-	int64_t target_ucpu;    /* of this plan */
+	bool dirty;             /* something beside the edges' debits and credits changed */
+	int64_t ceiling_ucpu;   /* of this plan */
+	int64_t enforced_ucpu;  /* what the kernel enforces, as last told */
 	struct iso_ledger_edge edges[];
 };
 
@@ -115,7 +116,7 @@ ISO_MUST_USE enum iso_status iso_ledger_find(const struct iso_ledger *ledger, ui
 					     uint32_t *ret_index);
 
 /*
- * What a neighbour's message says, in any order and any number of times:
+ * IDLE only: what a neighbour's message says, in any order and any number of times:
  * its S and R, and the newest incarnation of this node that it knows.
  * ISO_E_HALTED: this node has stopped trading, by this message or before;
  * ledger->halt says why.
@@ -150,14 +151,25 @@ void iso_ledger_debit(struct iso_ledger *ledger, uint32_t index, int64_t amount_
 int64_t iso_ledger_room(const struct iso_ledger *ledger);
 
 /*
- * PLANNING -> LOWERING if the kernel enforces more than the target, else READY.
- * Returns the target min(x, ceiling), or min(x, ceiling, floor) when halted.
+ * What may be enforced: min(x, ceiling), and no more than the floor when
+ * halted.  target: of the working copy, once it is durable; limit: also
+ * before, so not counting credits under way.
  */
-int64_t iso_ledger_plan(struct iso_ledger *ledger, int64_t ceiling_ucpu, int64_t enforced_ucpu);
+int64_t iso_ledger_target(const struct iso_ledger *ledger);
+int64_t iso_ledger_limit(const struct iso_ledger *ledger);
+
+/*
+ * PLANNING -> LOWERING if the kernel enforces more than iso_ledger_limit(),
+ * else READY.  ceiling: configured or effective, whichever is less, now.
+ */
+void iso_ledger_plan(struct iso_ledger *ledger, int64_t ceiling_ucpu, int64_t enforced_ucpu);
+
+/* The working copy differs from what is durable: there is a record to write. */
+bool iso_ledger_changed(const struct iso_ledger *ledger);
 
 /*
  * LOWERING -> READY.  readback: what the kernel says it enforces now.
- * ISO_E_RANGE: still above the target; the caller tries again or aborts.
+ * ISO_E_RANGE: still above the limit; the caller tries again or aborts.
  */
 ISO_MUST_USE enum iso_status iso_ledger_lowered(struct iso_ledger *ledger, int64_t readback_ucpu);
 
@@ -167,12 +179,12 @@ ISO_MUST_USE enum iso_status iso_ledger_lowered(struct iso_ledger *ledger, int64
  */
 int64_t iso_ledger_abort(struct iso_ledger *ledger);
 
-/* READY and dirty -> WRITTEN: the record that must become durable. */
+/* READY and changed -> WRITTEN: the record that must become durable. */
 void iso_ledger_record(struct iso_ledger *ledger, struct iso_record *ret_record);
 
 /*
  * WRITTEN -> IDLE with seq of the record that is durable now; READY and not
- * dirty -> IDLE with the seq that was durable before.
+ * changed -> IDLE with the seq that was durable before.
  */
 void iso_ledger_commit(struct iso_ledger *ledger, uint64_t durable_seq);
 

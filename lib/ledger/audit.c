@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "lib/ledger/audit.h"
+
+#include <assert.h>
+#include <string.h>
+
+const char *iso_audit_text(enum iso_audit_check check)
+{
+	switch (check) {
+	case ISO_AUDIT_OK: return "holds";
+	case ISO_AUDIT_CLUSTER: return "belongs to another cluster";
+	case ISO_AUDIT_TWICE: return "appears twice";
+	case ISO_AUDIT_PEER: return "has an edge to a node that did not answer";
+	case ISO_AUDIT_ONE_SIDED: return "has an edge that its peer does not have";
+	case ISO_AUDIT_CUT: return "has sent less than its peer has received";
+	case ISO_AUDIT_EQUATION: return "states a share that its counters do not give";
+	case ISO_AUDIT_ENFORCED: return "enforces more than its share";
+	case ISO_AUDIT_CEILING: return "enforces more than its ceiling";
+	case ISO_AUDIT_FLOOR: return "has a share below its floor";
+	case ISO_AUDIT_HALTED: return "has stopped trading";
+	case ISO_AUDIT_ENDOWMENTS: return "endowments do not add up to the budget";
+	case ISO_AUDIT_SUM: return "shares and transfers in flight do not add up to the endowments";
+	case ISO_AUDIT_TOTAL: return "kernels together enforce more than the budget";
+	}
+	assert(!"check");
+	return "";
+}
+
+static void note(struct iso_audit_result *result, struct iso_audit_finding finding)
+{
+	assert(finding.check != ISO_AUDIT_OK);
+	if (result->findings < ISO_AUDIT_FINDINGS_MAX)
+		result->finding[result->findings] = finding;
+	result->findings++;
+}
+
+static const struct iso_audit_node *find_node(const struct iso_audit_node *nodes, uint32_t count,
+					      uint64_t id)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (nodes[i].record.node == id)
+			return &nodes[i];
+	return NULL;
+}
+
+/* The peer's end of an edge, if both ends are of each other's generation. */
+static const struct iso_record_edge *far_end(const struct iso_record *record,
+					     const struct iso_record_edge *edge,
+					     const struct iso_record *peer)
+{
+	if (edge->peer_gen != peer->gen)
+		return NULL;
+	for (uint32_t k = 0; k < peer->edge_count; k++)
+		if (peer->edges[k].peer == record->node)
+			return peer->edges[k].peer_gen == record->gen ? &peer->edges[k] : NULL;
+	return NULL;
+}
+
+enum iso_status iso_audit_reread(const struct iso_audit_node *nodes, uint32_t count,
+				 uint32_t *ret_index)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct iso_record *record = &nodes[i].record;
+
+		for (uint32_t k = 0; k < record->edge_count; k++) {
+			const struct iso_audit_node *peer =
+			    find_node(nodes, count, record->edges[k].peer);
+			const struct iso_record_edge *far =
+			    peer == NULL ? NULL : far_end(record, &record->edges[k], &peer->record);
+
+			if (far == NULL || record->edges[k].sent >= far->received)
+				continue;
+			*ret_index = i;
+			return ISO_OK;
+		}
+	}
+	return ISO_E_UNKNOWN;
+}
+
+static void check_edges(const struct iso_audit_node *nodes, uint32_t count, uint32_t index,
+			struct iso_audit_result *result)
+{
+	const struct iso_record *record = &nodes[index].record;
+
+	for (uint32_t k = 0; k < record->edge_count; k++) {
+		const struct iso_record_edge *edge = &record->edges[k];
+		const struct iso_audit_node *peer = find_node(nodes, count, edge->peer);
+		const struct iso_record_edge *far = NULL;
+		struct iso_audit_finding finding = { .node = record->node, .peer = edge->peer };
+
+		/* An edge that never carried anything is complete without its peer. */
+		if (peer != NULL)
+			far = far_end(record, edge, &peer->record);
+		else if (edge->sent != 0 || edge->received != 0)
+			finding.check = ISO_AUDIT_PEER;
+		if (far == NULL && peer != NULL && (edge->sent != 0 || edge->received != 0))
+			finding.check = ISO_AUDIT_ONE_SIDED;
+		if (far != NULL && edge->sent < far->received) {
+			finding.check = ISO_AUDIT_CUT;
+			finding.found = (int64_t)edge->sent;
+			finding.expected = (int64_t)far->received;
+		}
+		if (finding.check != ISO_AUDIT_OK)
+			note(result, finding);
+		result->in_flight_ucpu += (int64_t)(edge->sent - (far == NULL ? 0 : far->received));
+	}
+}
+
+static void check_node(const struct iso_audit_node *nodes, uint32_t count, uint32_t index,
+		       struct iso_audit_result *result)
+{
+	const struct iso_audit_node *node = &nodes[index];
+	uint64_t id = node->record.node;
+	int64_t x = node->holdings_ucpu, e = node->enforced_ucpu;
+	int64_t counted = iso_record_holdings(&node->record);
+	const struct {
+		enum iso_audit_check check;
+		bool broken;
+		int64_t found;
+		int64_t expected;
+	} checks[] = {
+		{ ISO_AUDIT_CLUSTER, node->record.cluster != nodes[0].record.cluster, 0, 0 },
+		{ ISO_AUDIT_TWICE, find_node(nodes, count, id) != node, 0, 0 },
+		{ ISO_AUDIT_EQUATION, x != counted, x, counted },
+		{ ISO_AUDIT_ENFORCED, e > x, e, x },
+		{ ISO_AUDIT_CEILING, e > node->ceiling_ucpu, e, node->ceiling_ucpu },
+		{ ISO_AUDIT_FLOOR, x < node->floor_ucpu, x, node->floor_ucpu },
+		{ ISO_AUDIT_HALTED, node->record.halt != ISO_HALT_NONE, node->record.halt, 0 },
+	};
+
+	for (uint32_t k = 0; k < sizeof(checks) / sizeof(checks[0]); k++)
+		if (checks[k].broken)
+			note(result,
+			     (struct iso_audit_finding){ checks[k].check, id, 0, checks[k].found,
+							 checks[k].expected });
+	result->shares_ucpu += x;
+	result->endowments_ucpu += node->record.endowment_ucpu;
+	result->enforced_ucpu += e;
+	result->reserve_ucpu += x - e;
+}
+
+void iso_audit_run(const struct iso_audit_node *nodes, uint32_t count, int64_t budget_ucpu,
+		   struct iso_audit_result *ret_result)
+{
+	struct iso_audit_result *result = ret_result;
+
+	memset(result, 0, sizeof(*result));
+	for (uint32_t i = 0; i < count; i++) {
+		assert(nodes[i].record.edge_count <= ISO_DEGREE_MAX);
+		check_node(nodes, count, i, result);
+		check_edges(nodes, count, i, result);
+	}
+
+	int64_t sum = result->shares_ucpu + result->in_flight_ucpu;
+
+	if (result->endowments_ucpu != budget_ucpu)
+		note(result, (struct iso_audit_finding){ ISO_AUDIT_ENDOWMENTS, 0, 0,
+							 result->endowments_ucpu, budget_ucpu });
+	if (sum != result->endowments_ucpu)
+		note(result, (struct iso_audit_finding){ ISO_AUDIT_SUM, 0, 0, sum,
+							 result->endowments_ucpu });
+	if (result->enforced_ucpu > budget_ucpu)
+		note(result, (struct iso_audit_finding){ ISO_AUDIT_TOTAL, 0, 0,
+							 result->enforced_ucpu, budget_ucpu });
+	result->proven = result->findings == 0;
+}

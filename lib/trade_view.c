@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <assert.h>
+#include <string.h>
+
+#include "lib/trade_state.h"
+
+const char *iso_trade_drop_text(enum iso_trade_drop drop)
+{
+	switch (drop) {
+	case ISO_DROP_FORM: return "not a message of this protocol";
+	case ISO_DROP_CHECKSUM: return "damaged on the way";
+	case ISO_DROP_VERSION: return "another version of the protocol";
+	case ISO_DROP_CLUSTER: return "another cluster";
+	case ISO_DROP_CONFIG: return "another epoch or shared configuration";
+	case ISO_DROP_ADDRESS: return "meant for another node";
+	case ISO_DROP_SENDER: return "sender is not a neighbour, or not who it says";
+	case ISO_DROP_GENERATION: return "of an earlier life of a node";
+	case ISO_DROP_CLOSED: return "edge or agent not open";
+	case ISO_DROP_HALTED: return "trading has stopped";
+	case ISO_DROP_STALE: return "price older than one already known";
+	case ISO_DROP_REFERENCE: return "price refers to one that is forgotten";
+	case ISO_DROP_COUNT: break;
+	}
+	assert(!"drop");
+	return "";
+}
+
+uint32_t iso_trade_edges(const struct iso_trade *trade)
+{
+	return trade->ledger->edge_count;
+}
+
+void iso_trade_status(const struct iso_trade *trade, struct iso_trade_status *ret_status)
+{
+	const struct iso_ledger *ledger = trade->ledger;
+
+	memset(ret_status, 0, sizeof(*ret_status));
+	ret_status->gen = ledger->gen;
+	ret_status->inc = ledger->inc;
+	ret_status->record_seq = ledger->seq;
+	ret_status->endowment_ucpu = ledger->endowment_ucpu;
+	ret_status->share_ucpu = iso_ledger_durable_holdings(ledger);
+	for (uint32_t k = 0; k < ledger->edge_count; k++) {
+		const struct iso_ledger_edge *edge = &ledger->edges[k];
+
+		if (trade->edges[k].last_ns == 0)
+			continue;
+		ret_status->unacked_ucpu += (int64_t)(edge->sent - edge->debit - edge->acked);
+		if (edge->seen > edge->received)
+			ret_status->arriving_ucpu += (int64_t)(edge->seen - edge->received);
+	}
+	ret_status->price_q32 = trade->offer.price_q32;
+	ret_status->marginal_q32 = trade->offer.marginal_q32;
+	ret_status->curvature = trade->offer.curvature;
+	ret_status->seq = trade->seq;
+	ret_status->digest = trade->digest;
+	ret_status->halt = ledger->halt;
+	ret_status->received = trade->received;
+	memcpy(ret_status->drops, trade->drops, sizeof(ret_status->drops));
+}
+
+enum iso_status iso_trade_edge(const struct iso_trade *trade, uint32_t index,
+			       struct iso_trade_edge *ret_edge)
+{
+	const struct iso_ledger *ledger = trade->ledger;
+
+	if (index >= ledger->edge_count)
+		return ISO_E_UNKNOWN;
+
+	const struct iso_ledger_edge *counters = &ledger->edges[index];
+	const struct trade_edge *edge = &trade->edges[index];
+
+	*ret_edge = (struct iso_trade_edge){
+		.peer = counters->peer,
+		.peer_gen = counters->peer_gen,
+		.flags = counters->flags,
+		.dormant = edge->dormant,
+		.sent = counters->sent - counters->debit,
+		.received = counters->received - counters->credit,
+		.acked = counters->acked,
+		.peer_inc = edge->newest.inc,
+		.peer_seq = edge->newest.seq,
+		.last_ns = edge->last_ns,
+		.heard = edge->heard,
+		.remainder_ucpu = edge->remainder_ucpu,
+		.decision = edge->decision,
+	};
+	return ISO_OK;
+}
+
+void iso_trade_snapshot(const struct iso_trade *trade, int64_t enforced_ucpu, int64_t ceiling_ucpu,
+			struct iso_audit_node *ret_node)
+{
+	iso_ledger_durable(trade->ledger, &ret_node->record);
+	ret_node->holdings_ucpu = iso_ledger_durable_holdings(trade->ledger);
+	ret_node->enforced_ucpu = enforced_ucpu;
+	ret_node->floor_ucpu = trade->ledger->floor_ucpu;
+	ret_node->ceiling_ucpu = ceiling_ucpu;
+}
