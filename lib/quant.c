@@ -80,7 +80,7 @@ static int64_t round_to_integer(struct real real)
 
 	assert(shift >= 1);
 	assert(shift <= 63);
-	return (int64_t)((real.mantissa + ((uint64_t)1 << (shift - 1))) >> shift);
+	return (int64_t)(((real.mantissa >> (shift - 1)) + 1) >> 1);
 }
 
 /* The digest covers what both ends must share, not padding or unused entries. */

@@ -2,6 +2,7 @@
 #include "lib/ledger/audit.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <string.h>
 
 const char *iso_audit_text(enum iso_audit_check check)
@@ -11,7 +12,7 @@ const char *iso_audit_text(enum iso_audit_check check)
 	case ISO_AUDIT_CLUSTER: return "belongs to another cluster";
 	case ISO_AUDIT_TWICE: return "appears twice";
 	case ISO_AUDIT_PEER: return "has an edge to a node that did not answer";
-	case ISO_AUDIT_ONE_SIDED: return "has an edge that its peer does not have";
+	case ISO_AUDIT_ONE_SIDED: return "has an edge to an earlier or later life of its peer";
 	case ISO_AUDIT_CUT: return "has sent less than its peer has received";
 	case ISO_AUDIT_EQUATION: return "states a share that its counters do not give";
 	case ISO_AUDIT_ENFORCED: return "enforces more than its share";
@@ -43,17 +44,56 @@ static const struct iso_audit_node *find_node(const struct iso_audit_node *nodes
 	return NULL;
 }
 
-/* The peer's end of an edge, if both ends are of each other's generation. */
-static const struct iso_record_edge *far_end(const struct iso_record *record,
-					     const struct iso_record_edge *edge,
-					     const struct iso_record *peer)
+/* Both ends mean the same two lives: only then may their counters be compared. */
+static bool same_lives(const struct iso_record *record, const struct iso_record_edge *edge,
+		       const struct iso_record *peer)
 {
 	if (edge->peer_gen != peer->gen)
-		return NULL;
+		return false;
 	for (uint32_t k = 0; k < peer->edge_count; k++)
 		if (peer->edges[k].peer == record->node)
-			return peer->edges[k].peer_gen == record->gen ? &peer->edges[k] : NULL;
-	return NULL;
+			return peer->edges[k].peer_gen == record->gen;
+	return true;
+}
+
+/* What the peer has sent over an edge; nothing yet if its snapshot is older than the edge. */
+static uint64_t sent_by(const struct iso_record *peer, uint64_t node)
+{
+	for (uint32_t k = 0; k < peer->edge_count; k++)
+		if (peer->edges[k].peer == node)
+			return peer->edges[k].sent;
+	return 0;
+}
+
+/* What is wrong with an edge, seen from its receiving end. */
+static struct iso_audit_finding check_edge(const struct iso_audit_node *nodes, uint32_t count,
+					   const struct iso_record *record,
+					   const struct iso_record_edge *edge)
+{
+	const struct iso_audit_node *peer = find_node(nodes, count, edge->peer);
+	struct iso_audit_finding finding = { .node = record->node, .peer = edge->peer };
+
+	/* An edge that never carried anything is complete without its peer. */
+	if (peer == NULL && edge->sent == 0 && edge->received == 0)
+		return finding;
+	if (peer == NULL) {
+		finding.check = ISO_AUDIT_PEER;
+		return finding;
+	}
+	if (!same_lives(record, edge, &peer->record)) {
+		finding.check = ISO_AUDIT_ONE_SIDED;
+		return finding;
+	}
+
+	uint64_t sent = sent_by(&peer->record, record->node);
+
+	if (sent >= edge->received)
+		return finding;
+	return (struct iso_audit_finding){ .check = ISO_AUDIT_CUT,
+					   .node = edge->peer,
+					   .peer = record->node,
+					   .found = (int64_t)sent,
+					   .expected = (int64_t)edge->received };
 }
 
 enum iso_status iso_audit_reread(const struct iso_audit_node *nodes, uint32_t count,
@@ -63,14 +103,16 @@ enum iso_status iso_audit_reread(const struct iso_audit_node *nodes, uint32_t co
 		const struct iso_record *record = &nodes[i].record;
 
 		for (uint32_t k = 0; k < record->edge_count; k++) {
-			const struct iso_audit_node *peer =
-			    find_node(nodes, count, record->edges[k].peer);
-			const struct iso_record_edge *far =
-			    peer == NULL ? NULL : far_end(record, &record->edges[k], &peer->record);
+			struct iso_audit_finding finding =
+				check_edge(nodes, count, record, &record->edges[k]);
 
-			if (far == NULL || record->edges[k].sent >= far->received)
+			if (finding.check != ISO_AUDIT_CUT)
 				continue;
-			*ret_index = i;
+
+			const struct iso_audit_node *donor = find_node(nodes, count, finding.node);
+
+			assert(donor != NULL);
+			*ret_index = (uint32_t)(donor - nodes);
 			return ISO_OK;
 		}
 	}
@@ -83,26 +125,14 @@ static void check_edges(const struct iso_audit_node *nodes, uint32_t count, uint
 	const struct iso_record *record = &nodes[index].record;
 
 	for (uint32_t k = 0; k < record->edge_count; k++) {
-		const struct iso_record_edge *edge = &record->edges[k];
-		const struct iso_audit_node *peer = find_node(nodes, count, edge->peer);
-		const struct iso_record_edge *far = NULL;
-		struct iso_audit_finding finding = { .node = record->node, .peer = edge->peer };
+		struct iso_audit_finding finding =
+			check_edge(nodes, count, record, &record->edges[k]);
 
-		/* An edge that never carried anything is complete without its peer. */
-		if (peer != NULL)
-			far = far_end(record, edge, &peer->record);
-		else if (edge->sent != 0 || edge->received != 0)
-			finding.check = ISO_AUDIT_PEER;
-		if (far == NULL && peer != NULL && (edge->sent != 0 || edge->received != 0))
-			finding.check = ISO_AUDIT_ONE_SIDED;
-		if (far != NULL && edge->sent < far->received) {
-			finding.check = ISO_AUDIT_CUT;
-			finding.found = (int64_t)edge->sent;
-			finding.expected = (int64_t)far->received;
-		}
 		if (finding.check != ISO_AUDIT_OK)
 			note(result, finding);
-		result->in_flight_ucpu += (int64_t)(edge->sent - (far == NULL ? 0 : far->received));
+		/* Over all nodes each S meets the R of its other end. */
+		result->in_flight_ucpu +=
+			(int64_t)(record->edges[k].sent - record->edges[k].received);
 	}
 }
 

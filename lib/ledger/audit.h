@@ -28,7 +28,7 @@ enum iso_audit_check {
 	ISO_AUDIT_CLUSTER,      /* a node of another cluster */
 	ISO_AUDIT_TWICE,        /* a node appears twice */
 	ISO_AUDIT_PEER,         /* an edge to a node that is not among the snapshots */
-	ISO_AUDIT_ONE_SIDED,    /* the peer lacks this edge, or has another generation */
+	ISO_AUDIT_ONE_SIDED,    /* its two ends are not of the same generations */
 	ISO_AUDIT_CUT,          /* S < R: donor read too early, or its journal rolled back */
 	ISO_AUDIT_EQUATION,     /* x is not A + sum R - sum S */
 	ISO_AUDIT_ENFORCED,     /* the kernel enforces more than x */
@@ -46,7 +46,7 @@ const char *iso_audit_text(enum iso_audit_check check);
 struct iso_audit_finding {
 	enum iso_audit_check check;
 	uint64_t node;          /* id; 0 for a check of the whole */
-	uint64_t peer;          /* id, for a check of an edge; else 0 */
+	uint64_t peer;          /* id, for a check of an edge; else 0.  CUT: the receiver */
 	int64_t found;          /* for CUT: S; for an inequality: its left side */
 	int64_t expected;       /* for CUT: R; for an inequality: its right side */
 };

@@ -1,3 +1,5 @@
 
 
 sim_tests += %D%/bandit
+sim_tests += %D%/trade
+%C%_trade_SOURCES = %D%/trade.c %D%/world.c %D%/world.h

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_TEST_WORLD_H
+#define ISO_TEST_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/graph.h"
+#include "lib/rng.h"
+#include "lib/trade.h"
+
+/*
+ * A cluster of real iso_trade nodes under a simulated network, kernel, page
+ * cache and disk, driven by one seed.  After every event the invariants
+ * I1-I5 are checked; the first violation is kept and ends the run.
+ */
+#define WORLD_NODES_MAX 64u
+
+enum world_topology {
+	WORLD_RANDOM = 1,       /* ring and as many chords */
+	WORLD_RING,
+	WORLD_LINE,
+	WORLD_STAR,
+	WORLD_COMPLETE,
+	WORLD_EXPONENTIAL,
+};
+
+/* Rules of the agent that can be broken, to see that the world notices. */
+enum world_mutant {
+	WORLD_FAITHFUL = 0,
+	WORLD_SEND_EARLY,       /* messages leave before the record is durable */
+	WORLD_AMOUNTS,          /* messages carry the last transfer instead of the total */
+	WORLD_TRUST_CACHE,      /* a restart goes on from the page cache without syncing it */
+	WORLD_LOWER_LATE,       /* the quota is lowered after the messages have left */
+};
+
+struct world_setup {
+	uint64_t seed;
+	uint32_t nodes;
+	enum world_topology topology;
+	enum world_mutant mutant;
+	enum iso_share_mode mode;
+	enum iso_cost_kind cost;
+	double loss;
+	double duplicate;
+	double delay_s;         /* mean, exponential */
+	double tail;            /* probability of one more second, exponential */
+	double crash;           /* probability per step of a node */
+	double partition;       /* probability per second */
+	double change;          /* probability per second that a node's demand or ceiling changes */
+	double stuck;           /* probability that lowering a quota fails */
+	bool audit;
+};
+
+struct world_counts {
+	uint64_t events, messages, lost, duplicated, credits, debits, quota_writes, aborts;
+	uint64_t kills[8], powers[8];   /* per step at which the node was */
+	uint64_t partitions, audits, skewed, reread, torn;
+};
+
+struct world;
+
+/* Everything random follows from setup->seed.  Owned by the caller until world_free(). */
+struct world *world_new(const struct world_setup *setup);
+struct world *world_free(struct world *world);
+
+/* Runs to a time or a number of events, whichever is first; stops at a violation. */
+void world_run(struct world *world, double until_s, uint64_t events_max);
+
+/* From now on no crash, partition or change; loss and delay stay. */
+void world_calm(struct world *world);
+
+/* NULL if every invariant has held; else what broke, with seed, event and node. */
+const char *world_violation(const struct world *world);
+
+const struct world_counts *world_counts(const struct world *world);
+double world_time_s(const struct world *world);
+
+/* (F(enforced) - F*) / F*, F* by bisection on the exact box problem. */
+double world_gap(const struct world *world);
+
+/* Depends on every event so far: equal for equal seeds. */
+uint64_t world_digest(const struct world *world);
+
+struct iso_trade *world_node(struct world *world, uint32_t index);
+int64_t world_enforced(const struct world *world, uint32_t index);
+int64_t world_floor(const struct world *world, uint32_t index);
+
+/* Keep and put back a node's disk, as a restored backup would; the node restarts from it. */
+void world_backup(struct world *world, uint32_t index, uint8_t ret_journal[ISO_JOURNAL_BYTES]);
+void world_restore(struct world *world, uint32_t index, const uint8_t journal[ISO_JOURNAL_BYTES]);
+
+/* The invariants that count the node as healthy no longer apply to it (its journal was restored). */
+void world_distrust(struct world *world, uint32_t index);
+
+#endif
