@@ -70,8 +70,11 @@ END_TEST
 
 START_TEST(comes_to_the_optimum_on_every_topology)
 {
-	static const struct { enum world_topology topology; double until_s; } cases[] = {
-		{ WORLD_RING, 60 }, { WORLD_LINE, 120 },    { WORLD_STAR, 80 },
+	static const struct {
+		enum world_topology topology;
+		double until_s;
+	} cases[] = {
+		{ WORLD_RING, 60 },	{ WORLD_LINE, 120 },	   { WORLD_STAR, 80 },
 		{ WORLD_COMPLETE, 30 }, { WORLD_EXPONENTIAL, 30 },
 	};
 

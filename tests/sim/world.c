@@ -10,12 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/bytes.h"
 #include "lib/checksum.h"
 
 #define SECOND_NS     1000000000.0
-#define TICK_S        0.2
-#define SYNC_S        0.005
+#define TICK_S	      0.2
+#define SYNC_S	      0.005
 #define PER_NODE_UCPU 500000
 #define QUOTA_UCPU    10 /* one µs per period of 100 ms */
 #define INBOX_MAX     512u
@@ -39,13 +38,13 @@ struct event {
 	uint64_t order;
 	enum event_type type;
 	uint32_t node;
-	uint32_t epoch;         /* of the node when a step was scheduled; a crash outdates it */
+	uint32_t epoch; /* of the node when a step was scheduled; a crash outdates it */
 	uint32_t message;
 };
 
 struct message {
 	uint32_t source, destination;
-	uint64_t amount;        /* WORLD_AMOUNTS only */
+	uint64_t amount; /* WORLD_AMOUNTS only */
 	uint8_t bytes[ISO_EDGE_BYTES];
 };
 
@@ -53,8 +52,8 @@ struct node {
 	struct iso_trade *trade;
 	struct iso_trade_config config;
 	struct iso_trade_peer peers[ISO_DEGREE_MAX];
-	uint32_t peer_index[ISO_DEGREE_MAX];  /* node at the other end */
-	uint32_t peer_edge[ISO_DEGREE_MAX];   /* number of this edge there */
+	uint32_t peer_index[ISO_DEGREE_MAX]; /* node at the other end */
+	uint32_t peer_edge[ISO_DEGREE_MAX];  /* number of this edge there */
 	struct iso_cost cost;
 	int64_t ceiling_ucpu;
 	double rate, offset_ns;
@@ -65,10 +64,10 @@ struct node {
 	uint64_t written_seq, durable_seq;
 	int64_t enforced_ucpu, lower_late_ucpu;
 	uint8_t disk[ISO_JOURNAL_BYTES], cache[ISO_JOURNAL_BYTES];
-	struct iso_record durable;            /* what the disk would give */
+	struct iso_record durable; /* what the disk would give */
 	uint32_t inbox[INBOX_MAX], inbox_count;
-	uint64_t told[ISO_DEGREE_MAX];        /* WORLD_AMOUNTS: S in the last message */
-	uint64_t believed[ISO_DEGREE_MAX];    /* WORLD_AMOUNTS: sum of the amounts that came */
+	uint64_t told[ISO_DEGREE_MAX];	   /* WORLD_AMOUNTS: S in the last message */
+	uint64_t believed[ISO_DEGREE_MAX]; /* WORLD_AMOUNTS: sum of the amounts that came */
 };
 
 struct world {
@@ -155,7 +154,7 @@ static uint32_t message_new(struct world *world)
 
 		world->message_max = old != 0 ? 2 * old : 256;
 		world->messages =
-			realloc(world->messages, world->message_max * sizeof(*world->messages));
+		    realloc(world->messages, world->message_max * sizeof(*world->messages));
 		world->spare = realloc(world->spare, world->message_max * sizeof(*world->spare));
 		for (uint32_t k = old; k < world->message_max; k++)
 			world->spare[world->spare_count++] = k;
@@ -171,8 +170,7 @@ static void message_free(struct world *world, uint32_t message)
 static void next_step(struct world *world, uint32_t i, enum step step, double delay_s)
 {
 	world->nodes[i].step = step;
-	push(world,
-	     (struct event){ .type = EVENT_STEP, .node = i, .epoch = world->nodes[i].epoch },
+	push(world, (struct event){ .type = EVENT_STEP, .node = i, .epoch = world->nodes[i].epoch },
 	     delay_s);
 }
 
@@ -206,10 +204,11 @@ static void check(struct world *world)
 		endowments += node->durable.endowment_ucpu;
 		for (uint32_t k = 0; k < node->config.peer_count; k++) {
 			const struct iso_record *peer = &world->nodes[node->peer_index[k]].durable;
-			uint64_t sent = k < node->durable.edge_count ?
-						node->durable.edges[k].sent : 0;
-			uint64_t got = node->peer_edge[k] < peer->edge_count ?
-					       peer->edges[node->peer_edge[k]].received : 0;
+			uint64_t sent =
+			    k < node->durable.edge_count ? node->durable.edges[k].sent : 0;
+			uint64_t got = node->peer_edge[k] < peer->edge_count
+					   ? peer->edges[node->peer_edge[k]].received
+					   : 0;
 
 			if (sent < got && !node->distrusted)
 				violate(world, "I3 received what was not durably sent", i,
@@ -253,9 +252,9 @@ static void deliver(struct world *world, struct node *node, uint32_t index)
 		frame.sent = node->believed[k];
 		iso_edge_encode(&frame, message->bytes);
 	}
-	enum iso_status status = iso_trade_receive(
-		node->trade, clock_ns(world, node),
-		world->nodes[message->source].config.node, message->bytes, ISO_EDGE_BYTES);
+	enum iso_status status = iso_trade_receive(node->trade, clock_ns(world, node),
+						   world->nodes[message->source].config.node,
+						   message->bytes, ISO_EDGE_BYTES);
 
 	if (status == ISO_E_HALTED && !node->distrusted)
 		violate(world, "halted without cause", (uint32_t)(node - world->nodes), 0);
@@ -355,10 +354,10 @@ static void send_copy(struct world *world, const struct message *message)
 	uint32_t index = message_new(world);
 
 	world->messages[index] = *message;
-	push(world,
-	     (struct event){ .type = EVENT_MESSAGE, .node = message->destination,
-			     .message = index },
-	     delay_s);
+	push(
+	    world,
+	    (struct event){ .type = EVENT_MESSAGE, .node = message->destination, .message = index },
+	    delay_s);
 }
 
 static void step_send(struct world *world, uint32_t i)
@@ -479,8 +478,7 @@ static void crash(struct world *world, uint32_t i, bool power)
 		node->enforced_ucpu = 0;
 		node->powered = false;
 	}
-	push(world,
-	     (struct event){ .type = EVENT_RESTART, .node = i, .epoch = node->epoch },
+	push(world, (struct event){ .type = EVENT_RESTART, .node = i, .epoch = node->epoch },
 	     power ? 0.5 + exponential(world, 2) : 0.05 + exponential(world, 0.5));
 }
 
@@ -510,8 +508,9 @@ static void on_restart(struct world *world, uint32_t i)
 
 	/* After a boot the cgroup is made with the floor before any task enters it. */
 	if (!node->powered) {
-		int64_t least = node->config.floor_ucpu < node->ceiling_ucpu ?
-					node->config.floor_ucpu : node->ceiling_ucpu;
+		int64_t least = node->config.floor_ucpu < node->ceiling_ucpu
+				    ? node->config.floor_ucpu
+				    : node->ceiling_ucpu;
 
 		set_enforced(world, node, least);
 	}
@@ -656,9 +655,7 @@ static void make_edges(struct world *world)
 
 	iso_graph_init(&graph, world->count, edges, WORLD_NODES_MAX * WORLD_NODES_MAX);
 	switch (world->setup.topology) {
-	case WORLD_RANDOM:
-		status = iso_graph_random(&graph, world->count, &world->rng);
-		break;
+	case WORLD_RANDOM: status = iso_graph_random(&graph, world->count, &world->rng); break;
 	case WORLD_RING: status = iso_graph_ring(&graph); break;
 	case WORLD_LINE: status = iso_graph_line(&graph); break;
 	case WORLD_STAR: status = iso_graph_star(&graph); break;
@@ -667,7 +664,8 @@ static void make_edges(struct world *world)
 	}
 	assert(status == ISO_OK);
 	for (uint32_t k = 0; k < graph.edge_count; k++) {
-		struct node *low = &world->nodes[edges[k].low], *high = &world->nodes[edges[k].high];
+		struct node *low = &world->nodes[edges[k].low],
+			    *high = &world->nodes[edges[k].high];
 		uint32_t a = low->config.peer_count++, b = high->config.peer_count++;
 
 		low->peer_index[a] = edges[k].high;
@@ -859,9 +857,4 @@ void world_restore(struct world *world, uint32_t index, const uint8_t journal[IS
 	memcpy(node->cache, journal, ISO_JOURNAL_BYTES);
 	if (iso_record_recover(node->disk, &node->durable) != ISO_OK)
 		violate(world, "the backup is damaged", index, 0);
-}
-
-void world_distrust(struct world *world, uint32_t index)
-{
-	world->nodes[index].distrusted = true;
 }

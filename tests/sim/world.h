@@ -86,11 +86,11 @@ struct iso_trade *world_node(struct world *world, uint32_t index);
 int64_t world_enforced(const struct world *world, uint32_t index);
 int64_t world_floor(const struct world *world, uint32_t index);
 
-/* Keep and put back a node's disk, as a restored backup would; the node restarts from it. */
+/*
+ * Keep a node's disk, and put it back as a restored backup would: the node
+ * restarts from it and is not counted on by the invariants any more.
+ */
 void world_backup(struct world *world, uint32_t index, uint8_t ret_journal[ISO_JOURNAL_BYTES]);
 void world_restore(struct world *world, uint32_t index, const uint8_t journal[ISO_JOURNAL_BYTES]);
-
-/* The invariants that count the node as healthy no longer apply to it (its journal was restored). */
-void world_distrust(struct world *world, uint32_t index);
 
 #endif
