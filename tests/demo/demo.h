@@ -10,6 +10,7 @@
 #include "tests/demo/history.h"
 #include "tests/demo/processes.h"
 #include "tests/demo/quotas.h"
+#include "tests/demo/usage.h"
 
 /*
  * The demo, from top to bottom:
@@ -20,6 +21,7 @@
  *   processes.c  the programs
  *   watch.c      waits, and hears the observer meanwhile
  *   poll.c       asks everybody how they are; ledger.c adds up what they own
+ *   quotas.c     what the kernel enforces; usage.c what the jobs used
  *   history.c    what was seen, and means over it
  *   table.c      the live table
  *   checks.c     what must hold; report.c and plot.c show it
@@ -51,6 +53,7 @@ struct node {
 	unsigned port;
 	struct child isobard;
 	struct quota_files quota;
+	struct usage usage;
 };
 
 /* What the audits of the ledgers found over the whole run. */

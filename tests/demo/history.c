@@ -59,6 +59,58 @@ double history_settled(const struct history *history, const struct phase *phase,
 	return known > 0 ? sum / known : (double)NAN;
 }
 
+static struct spent spent_by(const struct history *history, size_t from, size_t to, unsigned node)
+{
+	const struct sample *samples = history->samples;
+	struct spent spent = { samples[to].nodes[node].used_s - samples[from].nodes[node].used_s,
+			       0 };
+
+	/* A quota holds until the next sample; it changes about once a second at most. */
+	for (size_t i = from; i < to; i++)
+		if (!isnan(samples[i].nodes[node].quota))
+			spent.allowed_s +=
+			    samples[i].nodes[node].quota * (samples[i + 1].at_s - samples[i].at_s);
+	return spent;
+}
+
+struct spent history_spent(const struct history *history, size_t from, size_t to, unsigned node)
+{
+	struct spent sum = { 0, 0 };
+
+	if (node < history->nodes)
+		return spent_by(history, from, to, node);
+	for (unsigned i = 0; i < history->nodes; i++) {
+		struct spent spent = spent_by(history, from, to, i);
+
+		sum.used_s += spent.used_s;
+		sum.allowed_s += spent.allowed_s;
+	}
+	return sum;
+}
+
+double history_worst_window(const struct history *history, double window_s, unsigned *ret_node)
+{
+	double worst = (double)NAN;
+
+	for (size_t from = 0, to = 0; from < history->count; from++) {
+		while (to < history->count &&
+		       history->samples[to].at_s - history->samples[from].at_s < window_s)
+			to++;
+		if (to == history->count)
+			break;
+		for (unsigned i = 0; i < history->nodes; i++) {
+			struct spent spent = spent_by(history, from, to, i);
+			double ratio = spent.used_s / spent.allowed_s;
+
+			if (spent.allowed_s > 0 && !(ratio <= worst)) {
+				worst = ratio;
+				*ret_node = i;
+			}
+		}
+	}
+	return worst;
+}
+
 double history_accuracy(const struct history *history)
 {
 	for (size_t i = history->count; i > 0; i--)

@@ -15,6 +15,7 @@
 struct node_sample {
 	double share, on_cpu, demand, marginal_cost;
 	double quota;		     /* in the kernel: quota ÷ period */
+	double used_s;		     /* CPU time of its job so far, by the kernel's account */
 	int64_t quota_us, period_us; /* as read; 0: not read */
 	int64_t tasks;		     /* done so far; -1: unknown */
 	int64_t restarts;	     /* of its worker; -1: unknown */
@@ -59,6 +60,20 @@ void history_free(struct history *history);
  */
 double history_settled(const struct history *history, const struct phase *phase, unsigned node,
 		       enum series series);
+
+/* CPU time that a job used, and that the quotas in the kernel allowed it, in a part of the run. */
+struct spent {
+	double used_s, allowed_s;
+};
+
+/* Between two samples; over all nodes with node == nodes. */
+struct spent history_spent(const struct history *history, size_t from, size_t to, unsigned node);
+
+/*
+ * The worst used ÷ allowed over all windows of this length and all nodes; NAN
+ * if the run was shorter.  *ret_node: who.
+ */
+double history_worst_window(const struct history *history, double window_s, unsigned *ret_node);
 
 /* The newest known accuracy; NAN: none. */
 double history_accuracy(const struct history *history);

@@ -31,5 +31,11 @@ noinst_LIBRARIES += %D%/libdemo.a
 	%D%/run.c %D%/run.h \
 	%D%/setup.c %D%/setup.h \
 	%D%/table.c %D%/table.h \
+	%D%/usage.c %D%/usage.h \
 	%D%/watch.c %D%/watch.h
 %C%_libdemo_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(ZMQ_CFLAGS)
+
+noinst_PROGRAMS += %D%/demo
+%C%_demo_SOURCES = %D%/demo.c
+%C%_demo_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(ZMQ_CFLAGS)
+%C%_demo_LDADD = %D%/libdemo.a %D%/libobserver.a $(agent_libs)

@@ -49,7 +49,7 @@ static int64_t count(const json_t *object, const char *key)
 	return json_is_integer(value) ? json_integer_value(value) : -1;
 }
 
-static void poll_node(const struct node *node, struct node_sample *ret_sample)
+static void poll_node(struct node *node, struct node_sample *ret_sample)
 {
 	struct quota quota;
 	json_t *reply = ask(node->socket, "status");
@@ -66,6 +66,9 @@ static void poll_node(const struct node *node, struct node_sample *ret_sample)
 	};
 	snprintf(ret_sample->state, sizeof(ret_sample->state), "%s", state != NULL ? state : "-");
 	json_decref(reply);
+	if (node->group[0] != '\0')
+		usage_update(&node->usage, node->group);
+	ret_sample->used_s = (double)node->usage.used_ns / ISO_NS_PER_S;
 	if (node->quota.quota_fd >= 0 && quota_read(&node->quota, &quota) == 0) {
 		ret_sample->quota_us = quota.quota_us;
 		ret_sample->period_us = quota.period_us;

@@ -126,25 +126,31 @@ bool child_check(struct child *child)
 	return child->died;
 }
 
-void child_measure(struct child *child)
+bool process_read(pid_t pid, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes)
 {
 	uint64_t ticks_per_s = (uint64_t)sysconf(_SC_CLK_TCK), user, system;
 	char path[64], text[1024];
 	long pages;
 
-	if (child->pid == 0)
-		return;
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)child->pid);
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	if (file_get(path, text, sizeof(text)) != 0 || strrchr(text, ')') == NULL)
-		return;
+		return false;
 	/* Fields 14, 15 and 24, counted from the third, which follows the name. */
 	if (sscanf(strrchr(text, ')') + 1,
 		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
 		   " %*d %*d %*d %*d %*d %*d %*u %*u %ld",
 		   &user, &system, &pages) != 3)
-		return;
-	child->cpu_ns = (user + system) * (1000000000u / ticks_per_s);
-	child->rss_bytes = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+		return false;
+	*ret_cpu_ns = (user + system) * (1000000000u / ticks_per_s);
+	if (ret_rss_bytes != NULL)
+		*ret_rss_bytes = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	return true;
+}
+
+void child_measure(struct child *child)
+{
+	if (child->pid != 0)
+		(void)process_read(child->pid, &child->cpu_ns, &child->rss_bytes);
 }
 
 void child_describe_end(const struct child *child, char ret_text[64])

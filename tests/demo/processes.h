@@ -43,7 +43,10 @@ void child_stop(struct child *child, unsigned timeout_ms);
 /* Takes note if it has ended meanwhile; true if it had died unasked. */
 bool child_check(struct child *child);
 
-/* Reads CPU time and memory from /proc. */
+/* CPU time of all its threads, to 10 ms, and memory (may be NULL); false: no such process. */
+bool process_read(pid_t pid, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes);
+
+/* The same for a child, if it runs. */
 void child_measure(struct child *child);
 
 /* "exit status 1" or "signal 9 (Killed)". */

@@ -9,6 +9,8 @@
 
 #include "lib/quantity.h"
 
+#define SPENT_WINDOW_S 10
+
 static const struct sample *last(const struct history *history)
 {
 	return history->count > 0 ? &history->samples[history->count - 1] : NULL;
@@ -66,6 +68,23 @@ static void print_training(FILE *out, const struct demo *demo)
 	fputs(".\n", out);
 }
 
+static void print_spent(FILE *out, const struct demo *demo)
+{
+	const struct history *history = &demo->history;
+	unsigned node = 0;
+	double worst = history_worst_window(history, SPENT_WINDOW_S, &node);
+
+	if (demo->options.dry_run || history->count == 0)
+		return;
+	struct spent spent = history_spent(history, 0, history->count - 1, history->nodes);
+	fprintf(out, "Used by the jobs: %.1f s of CPU of %.1f s that the quotas allowed (%.1f %%)",
+		spent.used_s, spent.allowed_s, 100 * spent.used_s / spent.allowed_s);
+	if (!isnan(worst))
+		fprintf(out, "; most in %d s: %.1f %% on %s", SPENT_WINDOW_S, 100 * worst,
+			demo->nodes[node].name);
+	fputs(".\n", out);
+}
+
 static void print_overhead(FILE *out, const struct demo *demo, const struct child *child)
 {
 	fprintf(out, "  %-12s %5.2f %% of a CPU  %6.1f MiB\n", child->name,
@@ -83,6 +102,7 @@ void report_print(FILE *out, const struct demo *demo, const struct check *checks
 	print_phases(out, demo);
 	print_accuracy(out, &demo->history);
 	print_training(out, demo);
+	print_spent(out, demo);
 	fputs("Overhead:\n", out);
 	for (unsigned i = 0; i < options->nodes; i++)
 		print_overhead(out, demo, &demo->nodes[i].isobard);
@@ -118,13 +138,13 @@ static json_t *describe_sample(const struct demo *demo, const struct sample *sam
 		const struct node_sample *node = &sample->nodes[i];
 
 		json_array_append_new(
-		    nodes,
-		    json_pack("{s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:s}", "name",
-			      demo->nodes[i].name, "share_cpu", real(node->share), "quota_us",
-			      (json_int_t)node->quota_us, "period_us", (json_int_t)node->period_us,
-			      "on_cpu", real(node->on_cpu), "demand_cpu", real(node->demand),
-			      "marginal_cost", real(node->marginal_cost), "tasks",
-			      integer(node->tasks), "state", node->state));
+		    nodes, json_pack("{s:s, s:f, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:s}", "name",
+				     demo->nodes[i].name, "used_cpu_s", node->used_s, "share_cpu",
+				     real(node->share), "quota_us", (json_int_t)node->quota_us,
+				     "period_us", (json_int_t)node->period_us, "on_cpu",
+				     real(node->on_cpu), "demand_cpu", real(node->demand),
+				     "marginal_cost", real(node->marginal_cost), "tasks",
+				     integer(node->tasks), "state", node->state));
 	}
 	return json_pack(
 	    "{s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "at_s", sample->at_s, "shares_ucpu",

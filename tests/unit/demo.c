@@ -233,6 +233,30 @@ START_TEST(judges_rise_and_fall_by_settled_means)
 }
 END_TEST
 
+START_TEST(finds_the_worst_window)
+{
+	unsigned node = 99;
+
+	record(0.3, 0.5, 0.3);
+	for (unsigned i = 0; i < demo.history.count; i++)
+		for (unsigned k = 0; k < 3; k++) {
+			struct node_sample *sample = &demo.history.samples[i].nodes[k];
+
+			sample->quota = 0.5;
+			/* Node 3 takes 0.6 CPU for five seconds, else 0.5. */
+			double extra_s = i < 30 ? 0 : i < 40 ? 0.05 * (i - 30) : 0.5;
+			sample->used_s = 0.25 * i + (k == 2 ? extra_s : 0);
+		}
+	struct spent spent = history_spent(&demo.history, 0, 60, 3);
+	ck_assert_double_eq_tol(spent.allowed_s, 45, 1e-9);
+	ck_assert_double_eq_tol(spent.used_s, 45.5, 1e-9);
+	ck_assert_double_eq_tol(history_worst_window(&demo.history, 10, &node), 1.1, 1e-9);
+	ck_assert_uint_eq(node, 2);
+	ck_assert(isnan(history_worst_window(&demo.history, 31, &node)));
+	history_free(&demo.history);
+}
+END_TEST
+
 START_TEST(a_run_without_samples_holds_nothing)
 {
 	memset(&demo, 0, sizeof(demo));
@@ -281,6 +305,7 @@ Suite *test_suite(void)
 	tcase_add_test(ledger, what_is_no_ledger_is_refused);
 	suite_add_tcase(suite, ledger);
 	tcase_add_test(checks, judges_rise_and_fall_by_settled_means);
+	tcase_add_test(checks, finds_the_worst_window);
 	tcase_add_test(checks, a_run_without_samples_holds_nothing);
 	tcase_add_test(checks, what_is_not_judged_is_listed_as_such);
 	suite_add_tcase(suite, checks);

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The end-to-end demo: agents that trade one CPU budget and train on it, on
+ * this machine, for real.  demo.h is the map of its parts.
+ */
+#include "config.h"
+
+#include "tests/demo/demo.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <libgen.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/quantity.h"
+#include "tests/demo/checks.h"
+#include "tests/demo/run.h"
+#include "tests/demo/setup.h"
+#include "tests/demo/watch.h"
+
+#define BUDGET_UCPU   1500000u
+#define NODE_UCPU_MIN 100000u
+#define SECONDS_MIN   3u
+#define SECONDS_MAX   86400u
+
+static void usage(FILE *to)
+{
+	fprintf(to,
+		"usage: demo [OPTION...]\n"
+		"\n"
+		"Starts isobard nodes that share one CPU budget, a coordinator and a worker on\n"
+		"each node, trains on Fashion-MNIST, lets a CPU-hungry co-tenant visit node 2 in\n"
+		"the middle third, and checks what must hold.  Exit status 0: all held.\n"
+		"\n"
+		"  --seconds N        length of the run (60)\n"
+		"  --nodes N          2 to %d (4), in a ring\n"
+		"  --budget CPU       shared by all nodes, such as 1.5cpu; 0.1cpu a node at least\n"
+		"                     (1.5cpu, or three quarters of the machine if that is less)\n"
+		"  --allocation NAME  how the coordinator allots tasks (ata)\n"
+		"  --data DIRECTORY   the data set (/usr/share/datasets/fashion-mnist)\n"
+		"  --json FILE        the report with every sample\n"
+		"  --plot FILE.svg    a picture of shares, demand and accuracy (needs gnuplot)\n"
+		"  --dry-run          trade, but write no quota; so it is without root\n"
+		"  --keep             keep the directory with logs and configurations\n"
+		"\n"
+		"Runs shorter than %d s say nothing about accuracy or whether shares follow\n"
+		"demand: the report then lists these checks as not judged.  The accuracy wanted\n"
+		"is %.2f from %d s on and %.2f before.\n",
+		HISTORY_NODES_MAX, CHECKS_PHASES_FROM_S, CHECKS_ACCURACY, CHECKS_ACCURACY_S,
+		CHECKS_ACCURACY_EARLY);
+}
+
+__attribute__((format(printf, 1, 2))) static _Noreturn void refuse(const char *format, ...)
+{
+	va_list arguments;
+
+	fputs("demo: ", stderr);
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	fputs("\n", stderr);
+	exit(2);
+}
+
+static uint64_t number(const char *option, const char *text, uint64_t min, uint64_t max)
+{
+	char *end;
+
+	errno = 0;
+	unsigned long long value = strtoull(text, &end, 10);
+	if (errno != 0 || end == text || *end != '\0' || *text == '-' || value < min || value > max)
+		refuse("--%s '%s': a number from %ju to %ju is expected", option, text,
+		       (uintmax_t)min, (uintmax_t)max);
+	return value;
+}
+
+static uint64_t default_budget(void)
+{
+	uint64_t machine_ucpu = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * ISO_UCPU_PER_CPU;
+
+	return machine_ucpu * 3 / 4 < BUDGET_UCPU ? machine_ucpu * 3 / 4 : BUDGET_UCPU;
+}
+
+static void parse_one(struct options *options, int option, const char *value)
+{
+	switch (option) {
+	case 's': options->seconds = number("seconds", value, SECONDS_MIN, SECONDS_MAX); break;
+	case 'n': options->nodes = (unsigned)number("nodes", value, 2, HISTORY_NODES_MAX); break;
+	case 'b':
+		if (iso_quantity_cpu(value, &options->budget_ucpu) != ISO_OK)
+			refuse("--budget '%s': CPU such as 1.5cpu is expected", value);
+		break;
+	case 'a': options->allocation = value; break;
+	case 'd': options->data = value; break;
+	case 'j': options->json_path = value; break;
+	case 'p': options->plot_path = value; break;
+	case 'k': options->keep = true; break;
+	case 'y':
+		options->dry_run = true;
+		snprintf(options->dry_why, sizeof(options->dry_why), "asked for");
+		break;
+	case 'h': usage(stdout); exit(0);
+	default: usage(stderr); exit(2);
+	}
+}
+
+static struct options parse(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "seconds", required_argument, NULL, 's' },
+		{ "nodes", required_argument, NULL, 'n' },
+		{ "budget", required_argument, NULL, 'b' },
+		{ "allocation", required_argument, NULL, 'a' },
+		{ "data", required_argument, NULL, 'd' },
+		{ "json", required_argument, NULL, 'j' },
+		{ "plot", required_argument, NULL, 'p' },
+		{ "dry-run", no_argument, NULL, 'y' },
+		{ "keep", no_argument, NULL, 'k' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct options options = {
+		.seconds = 60,
+		.nodes = 4,
+		.budget_ucpu = default_budget(),
+		.allocation = "ata",
+		.data = "/usr/share/datasets/fashion-mnist",
+	};
+
+	for (int option; (option = getopt_long(argc, argv, "", longs, NULL)) != -1;)
+		parse_one(&options, option, optarg);
+	if (optind < argc)
+		refuse("'%s' is not an option; see --help", argv[optind]);
+	if (options.budget_ucpu / options.nodes < NODE_UCPU_MIN)
+		refuse("%u nodes need a budget of at least %.1fcpu", options.nodes,
+		       (double)options.nodes * NODE_UCPU_MIN / ISO_UCPU_PER_CPU);
+	if (access(options.data, R_OK | X_OK) != 0)
+		refuse("no data set in %s: %s; install dataset-fashion-mnist", options.data,
+		       strerror(errno));
+	return options;
+}
+
+/* Without root, or where no quota can be written, the demo runs dry and says why. */
+static void find_means(struct demo *demo)
+{
+	struct options *options = &demo->options;
+	const struct passwd *nobody = getpwnam("nobody");
+	struct error error;
+
+	demo->user = nobody != NULL ? nobody->pw_uid : 65534;
+	demo->gid = nobody != NULL ? nobody->pw_gid : 65534;
+	if (options->dry_run)
+		return;
+	if (geteuid() != 0)
+		snprintf(options->dry_why, sizeof(options->dry_why), "not root");
+	else if (groups_find(&demo->groups, &error) != 0)
+		snprintf(options->dry_why, sizeof(options->dry_why), "%.200s", error.text);
+	options->dry_run = options->dry_why[0] != '\0';
+}
+
+/* The first line says what kind of run this is. */
+static void announce(const struct options *options)
+{
+	double budget = (double)options->budget_ucpu / ISO_UCPU_PER_CPU;
+
+	if (options->dry_run)
+		printf("DRY-RUN (%s): shares are traded, nothing is written to the kernel.  Root "
+		       "and a writable\ncpu controller are needed for quotas and their audit, "
+		       "for cgroups, for the co-tenant's\nplace in one, and for the eBPF meter.\n",
+		       options->dry_why);
+	printf("isobar demo: %u nodes share %.6g CPU for %ju s\n", options->nodes, budget,
+	       (uintmax_t)options->seconds);
+	fflush(stdout);
+}
+
+static void find_programs(struct demo *demo)
+{
+	char path[DEMO_PATH_BYTES];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (n <= 0)
+		refuse("cannot tell where I am: %s", strerror(errno));
+	path[n] = '\0';
+	/* BUILD/tests/demo/demo */
+	snprintf(demo->programs, sizeof(demo->programs), "%s", dirname(dirname(dirname(path))));
+}
+
+/* Waits for the run to end and hands on the signals that come meanwhile. */
+static int guard(pid_t runner)
+{
+	sigset_t set;
+	int signal, status;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	while (waitpid(runner, &status, WNOHANG) != runner)
+		if (sigwait(&set, &signal) == 0 && signal != SIGCHLD)
+			(void)kill(runner, signal);
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	fprintf(stderr, "demo: the run was ended by signal %d (%s)\n", WTERMSIG(status),
+		strsignal(WTERMSIG(status)));
+	return 1;
+}
+
+/*
+ * Two processes: the run, and its guard, which makes the places, waits, and
+ * removes them and whatever still runs, even if the run crashed.
+ */
+int main(int argc, char **argv)
+{
+	static struct demo demo;
+	struct error error = { 0 };
+
+	demo.options = parse(argc, argv);
+	demo.observer_fd = -1;
+	for (unsigned i = 0; i < HISTORY_NODES_MAX; i++)
+		demo.nodes[i].quota = (struct quota_files){ .quota_fd = -1, .period_fd = -1 };
+	find_programs(&demo);
+	find_means(&demo);
+	announce(&demo.options);
+	watch_block_signals();
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+		refuse("prctl: %s", strerror(errno));
+	setup_sweep(&demo);
+	if (setup_places(&demo, &error) != 0) {
+		fprintf(stderr, "demo: %s\n", error.text);
+		(void)setup_remove(&demo);
+		return 1;
+	}
+	pid_t parent = getpid(), runner = fork();
+	if (runner == 0) {
+		/* If the guard is killed, the run cleans up by itself. */
+		if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent)
+			_exit(1);
+		exit(run(&demo));
+	}
+	int status = runner > 0 ? guard(runner) : 1;
+	unsigned left = setup_remove(&demo);
+	if (left > 0)
+		fprintf(stderr, "demo: cleaned up %u things that the run had left\n", left);
+	return status == 0 && left > 0 ? 1 : status;
+}
