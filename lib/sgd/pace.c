@@ -38,7 +38,8 @@ void iso_pace_add(struct iso_pace *pace, uint64_t time_ns)
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t time = pace->times_ns[i];
 
-		values[i] = time > pace->median_ns ? time - pace->median_ns : pace->median_ns - time;
+		values[i] =
+		    time > pace->median_ns ? time - pace->median_ns : pace->median_ns - time;
 	}
 	pace->mad_ns = median(values, n);
 }

@@ -244,7 +244,8 @@ static struct task *open_task(struct iso_round *round, const struct iso_round_re
 		return NULL;
 	/* A slot's earlier attempts were other tasks, a task's were the same one. */
 	if (round->greedy &&
-	    (result->attempt != task->attempt || result->worker != task->worker || !iso_board_is_held(task)))
+	    (result->attempt != task->attempt || result->worker != task->worker ||
+	     !iso_board_is_held(task)))
 		return NULL;
 	return task->state != TASK_DONE ? task : NULL;
 }
