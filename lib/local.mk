@@ -10,7 +10,9 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/ledger/record.c %D%/ledger/record.h \
 	%D%/price.h \
 	%D%/quant.c %D%/quant.h \
+	%D%/drift.c %D%/drift.h \
 	%D%/quantity.c %D%/quantity.h \
+	%D%/quota.c %D%/quota.h \
 	%D%/rng.c %D%/rng.h \
 	%D%/share.c %D%/share.h \
 	%D%/status.c %D%/status.h \

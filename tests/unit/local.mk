@@ -9,3 +9,4 @@ unit_tests += %D%/conf %D%/control %D%/link
 EXTRA_DIST += %D%/conf
 
 include tests/unit/learn.mk
+unit_tests += %D%/drift %D%/quota
