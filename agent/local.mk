@@ -1,6 +1,10 @@
 # What touches the world.  libagent.a is shared by the programs and the tests.
 noinst_LIBRARIES += %D%/libagent.a
 %C%_libagent_a_SOURCES = \
+	%D%/cgroup.c %D%/cgroup.h %D%/cgroup_create.c %D%/cgroup_file.c \
+	%D%/cgroup_internal.h %D%/cgroup_library.c %D%/cgroup_library.h %D%/cgroup_limits.c \
+	%D%/cgroup_manage.c %D%/cgroup_saved.c %D%/cgroup_v1.c %D%/cgroup_v2.c \
+	%D%/cgroup_write.c \
 	%D%/clock.h \
 	%D%/conf.c %D%/conf.h %D%/confcheck.c \
 	%D%/confscan.c %D%/confscan.h \
@@ -14,6 +18,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/link.c %D%/link.h \
 	%D%/log.c %D%/log.h \
 	%D%/loop.c %D%/loop.h \
+	%D%/mounts.c %D%/mounts.h \
 	%D%/preflight.h \
 	%D%/status.h \
 	%D%/zap.c %D%/zap.h

@@ -1,1 +1,4 @@
-
+# Control groups: trees of plain files, then the real hierarchy of this host.
+host_tests = %D%/host
+other_tests += $(host_tests)
+%C%_host_SOURCES = %D%/host.c %D%/group.c %D%/group.h
