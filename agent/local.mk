@@ -14,7 +14,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/controlsock.c %D%/controlsock.h \
 	%D%/curve.c %D%/curve.h \
 	%D%/error.c %D%/error.h \
-	%D%/journal.h \
+	%D%/journal.c %D%/journal.h \
 	%D%/link.c %D%/link.h \
 	%D%/log.c %D%/log.h \
 	%D%/loop.c %D%/loop.h \

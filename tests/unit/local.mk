@@ -10,3 +10,5 @@ EXTRA_DIST += %D%/conf
 
 include tests/unit/learn.mk
 unit_tests += %D%/drift %D%/quota
+
+unit_tests += %D%/journal
