@@ -264,6 +264,11 @@ const struct confutil_schema *conf_schema(void)
 	return &schema;
 }
 
+uint64_t conf_cluster_id(const char *cluster)
+{
+	return iso_checksum(cluster, strlen(cluster));
+}
+
 uint64_t conf_node_id(const char *cluster, const char *node)
 {
 	char text[2 * CONF_NAME_BYTES];

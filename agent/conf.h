@@ -52,8 +52,9 @@ struct conf_neighbour {
 struct conf {
 	char cluster[CONF_NAME_BYTES];
 	char node[CONF_NAME_BYTES];
-	uint64_t id;	 /* of this node on the wire */
-	uint64_t digest; /* conf_digest(): equal on all nodes that may trade */
+	uint64_t id;	     /* of this node on the wire */
+	uint64_t cluster_id; /* conf_cluster_id(cluster) */
+	uint64_t digest;     /* conf_digest(): equal on all nodes that may trade */
 
 	uint64_t budget_ucpu;
 	uint64_t endowment_ucpu; /* share at the very first start */
@@ -127,6 +128,9 @@ int conf_check(struct conf *conf, const char *name, const struct confutil_lines 
 
 /* Every option there is, for the manual, the sample file and --help. */
 const struct confutil_schema *conf_schema(void);
+
+/* XXH3 of the cluster's name: what frames and journals carry of it. */
+uint64_t conf_cluster_id(const char *cluster);
 
 /* XXH3 of "cluster\0node": how a node is called on the wire and in the journal. */
 uint64_t conf_node_id(const char *cluster, const char *node);

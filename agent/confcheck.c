@@ -328,6 +328,7 @@ int conf_check(struct conf *conf, const char *name, const struct confutil_lines 
 	};
 
 	conf->warning_count = 0;
+	conf->cluster_id = conf_cluster_id(conf->cluster);
 	conf->id = conf_node_id(conf->cluster, conf->node);
 	fill_path(conf->state_directory, ISO_STATEDIR, conf->node);
 	fill_path(conf->run_directory, ISO_RUNDIR, conf->node);

@@ -6,12 +6,6 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/cgroup_manage.c %D%/cgroup_saved.c %D%/cgroup_v1.c %D%/cgroup_v2.c \
 	%D%/cgroup_write.c \
 	%D%/clock.h \
-	%D%/conf.c %D%/conf.h %D%/confcheck.c \
-	%D%/confscan.c %D%/confscan.h \
-	%D%/confutil.c %D%/confutil.h \
-	%D%/confvalue.c %D%/confvalue.h \
-	%D%/control.c %D%/control.h %D%/controlcall.c \
-	%D%/controlsock.c %D%/controlsock.h \
 	%D%/curve.c %D%/curve.h \
 	%D%/error.c %D%/error.h \
 	%D%/journal.c %D%/journal.h \
@@ -21,6 +15,9 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/mounts.c %D%/mounts.h \
 	%D%/preflight.h \
 	%D%/status.h \
+	%D%/journal.h \
+	%D%/log.c %D%/log.h \
+	%D%/loop.c %D%/loop.h \
 	%D%/zap.c %D%/zap.h
 %C%_libagent_a_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS) $(CONFUSE_CFLAGS) $(JANSSON_CFLAGS) \
 	$(ZMQ_CFLAGS) $(CGROUP_CFLAGS) $(CAPNG_CFLAGS)
@@ -35,3 +32,15 @@ agent_libs = %D%/libagent.a lib/libisobar.a \
 %C%_libagent_a_SOURCES += \
 	%D%/spawn.c %D%/spawn.h \
 	%D%/workerlink.c %D%/workerlink.h
+
+# Configuration, the socket between agents, the socket for people.
+%C%_libagent_a_SOURCES += \
+	%D%/conf.c %D%/conf.h %D%/confcheck.c \
+	%D%/confscan.c %D%/confscan.h \
+	%D%/confutil.c %D%/confutil.h \
+	%D%/confvalue.c %D%/confvalue.h \
+	%D%/control.c %D%/control.h %D%/controlcall.c \
+	%D%/controlsock.c %D%/controlsock.h \
+	%D%/link.c %D%/link.h \
+	%D%/preflight.h \
+	%D%/status.c %D%/status.h %D%/statusledger.c %D%/statusprint.c

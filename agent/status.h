@@ -63,7 +63,7 @@ struct status {
 	bool has_worker;
 	struct {
 		const char *state;
-		int64_t pid, restarts, threads;
+		int64_t pid, restarts, threads, tasks;
 	} worker;
 
 	struct {

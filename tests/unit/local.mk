@@ -5,7 +5,7 @@ unit_tests += %D%/demo %D%/observer
 %C%_observer_LDADD = tests/demo/libobserver.a $(test_libs)
 unit_tests += %D%/curve %D%/workerlink
 
-unit_tests += %D%/conf %D%/control %D%/link
+unit_tests += %D%/conf %D%/control %D%/link %D%/status
 EXTRA_DIST += %D%/conf
 
 include tests/unit/learn.mk
