@@ -9,15 +9,9 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/curve.c %D%/curve.h \
 	%D%/error.c %D%/error.h \
 	%D%/journal.c %D%/journal.h \
-	%D%/link.c %D%/link.h \
 	%D%/log.c %D%/log.h \
 	%D%/loop.c %D%/loop.h \
 	%D%/mounts.c %D%/mounts.h \
-	%D%/preflight.h \
-	%D%/status.h \
-	%D%/journal.h \
-	%D%/log.c %D%/log.h \
-	%D%/loop.c %D%/loop.h \
 	%D%/zap.c %D%/zap.h
 %C%_libagent_a_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS) $(CONFUSE_CFLAGS) $(JANSSON_CFLAGS) \
 	$(ZMQ_CFLAGS) $(CGROUP_CFLAGS) $(CAPNG_CFLAGS)
