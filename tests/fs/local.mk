@@ -2,3 +2,6 @@
 host_tests = %D%/host
 other_tests += $(host_tests)
 %C%_host_SOURCES = %D%/host.c %D%/group.c %D%/group.h
+
+other_tests += %D%/demo
+%C%_demo_LDADD = tests/demo/libdemo.a tests/demo/libobserver.a $(test_libs)
