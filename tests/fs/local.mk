@@ -1,7 +1,8 @@
 # Control groups: trees of plain files, then the real hierarchy of this host.
-host_tests = %D%/host
+host_tests = %D%/host %D%/load
 other_tests += $(host_tests)
 %C%_host_SOURCES = %D%/host.c %D%/group.c %D%/group.h
+%C%_load_SOURCES = %D%/load.c %D%/group.c %D%/group.h
 
 other_tests += %D%/demo
 %C%_demo_LDADD = tests/demo/libdemo.a tests/demo/libobserver.a $(test_libs)
