@@ -4,16 +4,19 @@ hardened = yes
 else
 hardened = no
 endif
-TEST_EXTENSIONS = .sh
+TEST_EXTENSIONS = .sh .tap
 TAP_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 # Compiled tests speak TAP: every Check test is one automake result.
 LOG_DRIVER = $(TAP_DRIVER)
 SH_LOG_COMPILER = $(SHELL)
+# Scripts that speak TAP themselves.
+TAP_LOG_DRIVER = $(TAP_DRIVER)
+TAP_LOG_COMPILER = $(SHELL)
 AM_TESTS_ENVIRONMENT = \
 	CK_TAP_LOG_FILE_NAME=- CK_VERBOSITY=silent \
 	top_srcdir=$(abs_top_srcdir) top_builddir=$(abs_top_builddir) \
-	MANDOC='$(MANDOC)' HARDENED=$(hardened) programs='$(bin_PROGRAMS) $(sbin_PROGRAMS) $(pkglibexec_PROGRAMS)'; export programs HARDENED CK_TAP_LOG_FILE_NAME CK_VERBOSITY \
-	top_srcdir top_builddir MANDOC;
+	vm_programs='$(vm_programs)' MANDOC='$(MANDOC)' HARDENED=$(hardened) programs='$(bin_PROGRAMS) $(sbin_PROGRAMS) $(pkglibexec_PROGRAMS)'; export programs HARDENED CK_TAP_LOG_FILE_NAME CK_VERBOSITY \
+	top_srcdir top_builddir MANDOC vm_programs;
 
 # Every program that names no libraries of its own is a test and gets these.
 LDADD = $(test_libs)

@@ -1,1 +1,10 @@
-
+# Test programs that run again under Debian's kernel with cgroup v2, in qemu.
+# ./bootstrap check fetches the kernel into vm/ of the build directory.
+# Each prints TAP and ends within seconds there; ISO_VM=1 tells it where it is.
+vm_programs =
+if HAVE_CHECK
+vm_programs += tests/fs/host
+endif
+dist_check_SCRIPTS += %D%/debian.tap %D%/fetch.sh %D%/init.sh %D%/run.sh
+EXTRA_DIST += %D%/merge.awk
+TESTS += %D%/debian.tap

@@ -1,0 +1,34 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# First process of the virtual machine: the host's root, read-only over 9p,
+# under a layer in memory; then each program of /programs in turn.
+# Console: ttyS0.  Results: ttyS1, where nothing else writes.
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs dev /dev
+for module in /modules/*.ko; do
+	insmod "$module" || echo "vm: cannot load $module"
+done
+mkdir -p /host /layer /root
+mount -t 9p -o trans=virtio,version=9p2000.L,ro,msize=262144,cache=loose host /host || poweroff -f
+mount -t tmpfs layer /layer
+mkdir /layer/upper /layer/work
+mount -t overlay -o lowerdir=/host,upperdir=/layer/upper,workdir=/layer/work root /root || poweroff -f
+mount -t proc proc /root/proc
+mount -t sysfs sysfs /root/sys
+mount -t cgroup2 cgroup2 /root/sys/fs/cgroup
+mount -t bpf bpf /root/sys/fs/bpf
+mount -t devtmpfs dev /root/dev
+mkdir -p /root/dev/shm
+mount -t tmpfs shm /root/dev/shm
+mount -t tmpfs run /root/run
+ifconfig lo 127.0.0.1 up
+stty -F /dev/ttyS1 raw
+while read -r directory program; do
+	echo "vm-program $program"
+	chroot /root /bin/sh -c '. /environment; cd "$1" && exec "$2"' sh "$directory" "$program" </dev/null
+	echo "vm-status $?"
+done </programs >/dev/ttyS1
+echo vm-end >/dev/ttyS1
+poweroff -f

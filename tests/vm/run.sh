@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Runs test programs under another kernel, cgroup v2 with all controllers:
+# qemu in software, no disk, the host's root file system under a layer in
+# memory.  Speaks TAP: the results of all the programs as one list.
+# usage: run.sh KERNELDIR PROGRAM...      (KERNELDIR as fetch.sh makes it)
+# ISO_VM_SECONDS bounds the whole run; ISO_VM_LOG keeps the console there.
+set -eu
+kernel=$1
+shift
+here=$(cd "$(dirname "$0")" && pwd)
+
+skip() {
+	echo "1..0 # SKIP $*"
+	exit 0
+}
+[ "$(id -u)" = 0 ] || skip 'needs root, to serve the whole root file system'
+for tool in qemu-system-x86_64 cpio busybox gzip; do
+	command -v $tool >/dev/null || skip "no $tool"
+done
+[ -f "$kernel/vmlinuz" ] || skip "no kernel: tests/vm/fetch.sh $kernel gets one"
+[ $# -gt 0 ] || skip 'no programs'
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/root/bin" "$work/root/proc" "$work/root/sys" "$work/root/dev"
+cp "$(command -v busybox)" "$work/root/bin/busybox"
+cp -R "$kernel/modules" "$work/root/modules"
+cp "$here/init.sh" "$work/root/init"
+chmod +x "$work/root/init"
+for program; do
+	echo "$(pwd) $program"
+done >"$work/root/programs"
+
+# What the programs are told; software emulation is slow, so time-outs are long.
+cat >"$work/root/environment" <<END
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export ISO_VM=1 HOME=/root CK_TAP_LOG_FILE_NAME=- CK_VERBOSITY=silent
+export CK_TIMEOUT_MULTIPLIER=${CK_TIMEOUT_MULTIPLIER:-10}
+export top_srcdir='${top_srcdir:-}' top_builddir='${top_builddir:-}'
+END
+# chroot sees the layer, not the initramfs: it is read through there.
+sed -i 's|^mount -t overlay.*|&\ncp /environment /root/environment|' "$work/root/init"
+(cd "$work/root" && find . | cpio -o -H newc --quiet | gzip -1) >"$work/initrd"
+
+# Nice: the other tests measure time on the same host.
+status=0
+timeout "${ISO_VM_SECONDS:-240}" nice -n 19 qemu-system-x86_64 -accel tcg,thread=multi \
+	-m 1024 -smp 2 -display none -monitor none -no-reboot -nodefaults \
+	-kernel "$kernel/vmlinuz" -initrd "$work/initrd" \
+	-append 'console=ttyS0 quiet panic=-1 psi=1' \
+	-fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap \
+	-device virtio-9p-pci,fsdev=host,mount_tag=host \
+	-serial "file:$work/console" -serial "file:$work/results" </dev/null || status=$?
+[ -z "${ISO_VM_LOG:-}" ] || cp "$work/console" "$ISO_VM_LOG"
+[ "$status" = 0 ] || echo "# qemu ended with $status (124: out of time)"
+tr -d '\r' <"$work/console" | tail -n 15 | sed 's/^/# console: /'
+tr -d '\r' <"$work/results" | awk -f "$here/merge.awk" -v expected=$#
