@@ -11,14 +11,16 @@
 #include "ebpf/meter.h"
 
 /*
- * The training thread's on-CPU clock: time this thread has spent on a CPU, as
- * the kernel's scheduler switched it, free of throttling, preemption and
- * waiting, read without a system call.  Without a map it is
- * CLOCK_THREAD_CPUTIME_ID.  Only differences of one clock mean anything.
+ * The training thread's on-CPU clock: time this thread has spent on a CPU, free
+ * of throttling, preemption and waiting.  It shows what CLOCK_THREAD_CPUTIME_ID
+ * shows, but needs no system call: the scheduler's hook leaves the value of the
+ * last switch-in in shared memory, and the rest is one reading of the vDSO clock.
+ * Without a map, and where the hook missed a switch, it asks the kernel.
  *
- * In the worker: cpuclock_map() once, from the descriptor that the agent
- * handed down; in each thread: register the tid with the agent, then
- * cpuclock_init() with the slot it answers, then cpuclock_read() at will.
+ * In the worker: cpuclock_map_open() once, on the descriptor that the agent handed
+ * down; in each thread: register the tid with the agent, cpuclock_init() with the
+ * slot it answers, then cpuclock_read() at will.  When the agent is gone so are
+ * the hooks: go on with cpuclock_init() and no map then.
  */
 struct cpuclock_map;
 
@@ -33,41 +35,49 @@ struct cpuclock_map *cpuclock_map_close(struct cpuclock_map *map);
 
 struct cpuclock {
 	const volatile struct meter_clock *shared; /* NULL: ask the kernel */
+	uint64_t last_ns;
 };
 
 /*
- * The calling thread's clock, to be called by the thread that was registered
- * for this slot.  It sleeps for some tens of microseconds until the scheduler
- * has switched it in once, which starts the clock.  map NULL: the kernel's
- * clock, always 0.  Returns 0, or -ETIMEDOUT if the clock does not start, or -EINVAL for
- * a slot outside the map: *clock then is the kernel's clock and works.
+ * The calling thread's clock, to be read by the thread that was registered for
+ * this slot, and by no other.  map NULL: the kernel's clock.  Returns 0, or
+ * -EINVAL for a slot that no map has: *clock then is the kernel's clock and works.
  */
 int cpuclock_init(struct cpuclock *clock, const struct cpuclock_map *map, uint32_t slot);
 
-static inline bool cpuclock_is_shared(const struct cpuclock *clock)
+static inline uint64_t cpuclock_kernel_ns(void)
 {
-	return clock->shared != NULL;
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* On-CPU ns of the calling thread, from an arbitrary start. */
-static inline uint64_t cpuclock_read(const struct cpuclock *clock)
+/* On-CPU ns of the calling thread since it began.  Never goes back. */
+static inline uint64_t cpuclock_read(struct cpuclock *clock)
 {
 	const volatile struct meter_clock *shared = clock->shared;
 	uint64_t started_ns, on_cpu_ns;
-	struct timespec now;
 
-	if (shared == NULL) {
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-		return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	}
 	/*
 	 * The scheduler writes only while this thread is off CPU: when started_ns
 	 * is the same before and after, nothing was written in between.
 	 */
 	do {
-		started_ns = shared->started_ns;
+		started_ns = shared != NULL ? shared->started_ns : 0;
+		if (__builtin_expect(started_ns == 0, 0)) {
+			on_cpu_ns = cpuclock_kernel_ns();
+			break;
+		}
 		on_cpu_ns = shared->accumulated_ns + clock_now_ns() - started_ns;
-	} while (shared->started_ns != started_ns);
+	} while (__builtin_expect(shared->started_ns != started_ns, 0));
+	/*
+	 * The kernel leaves out of a stint, once it has ended, the time that the
+	 * hypervisor stole and, if so configured, interrupts.
+	 */
+	if (on_cpu_ns < clock->last_ns)
+		on_cpu_ns = clock->last_ns;
+	clock->last_ns = on_cpu_ns;
 	return on_cpu_ns;
 }
 

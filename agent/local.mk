@@ -38,3 +38,10 @@ agent_libs = %D%/libagent.a lib/libisobar.a \
 	%D%/link.c %D%/link.h \
 	%D%/preflight.h \
 	%D%/status.c %D%/status.h %D%/statusledger.c %D%/statusprint.c
+
+# Measuring: eBPF or the kernel's own account, and the clock of training threads.
+%C%_libagent_a_SOURCES += \
+	%D%/cpuclock.c %D%/cpuclock.h \
+	%D%/meter.c %D%/meter.h \
+	%D%/meter_ebpf.c %D%/meter_ebpf.h \
+	%D%/meter_kernel.c %D%/meter_kernel.h

@@ -78,11 +78,10 @@ const char *meter_degraded(const struct meter *meter);
 int meter_read(struct meter *meter, struct meter_reading *ret_reading, struct error *reterr);
 
 /*
- * The job's cgroup was removed and made again: go on with the new one.  The
- * counters go on, too.  -EINVAL if it lies on another level than before: open a
- * new meter then.
+ * The job's cgroup was removed and made again: go on with the new one, as for
+ * meter_open().  The counters go on, too.  On failure the meter stays with the old one.
  */
-int meter_set_cgroup(struct meter *meter, int cgroup_fd, struct error *reterr);
+int meter_set_cgroup(struct meter *meter, int cgroup_fd, int usage_fd, struct error *reterr);
 
 /*
  * Gives the thread tid of process pid (both as seen by this process) an on-CPU
@@ -96,8 +95,8 @@ int meter_register_thread(struct meter *meter, pid_t pid, pid_t tid, uint32_t *r
 void meter_release_process(struct meter *meter, pid_t pid);
 
 /*
- * The map of clocks as a read-only descriptor for the worker, owned by the
- * meter; it can be mapped by an unprivileged process, but not written.
+ * The descriptor of the map of clocks, for the worker; owned by the meter.  An
+ * unprivileged process can map it to read; nobody can write it, for it is frozen.
  * -ENOTSUP without eBPF.
  */
 int meter_clock_fd(const struct meter *meter);

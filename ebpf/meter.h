@@ -12,12 +12,18 @@
 /* Enough for the threads of any worker; one page of slots holds 64 of them. */
 #define METER_CLOCKS_MAX 1024
 
-#define METER_NO_CLOCK (-1)
+#define METER_SEEN 4 /* a power of two: the verifier wants a mask, not a division */
+
+/* In meter_cpu.running: this bit, and 1 + the slot of the running thread's clock. */
+#define METER_RUNS_JOB 0x80000000u
 
 /*
  * One CPU's account of the job.  The first line belongs to the scheduler hooks
  * running on that CPU, the second to the agent's iterator, which corrects what
  * no hook can see: a task that was moved into or out of the job while it ran.
+ *
+ * on_cpu_ns is the kernel's own account of the stints that have ended; the
+ * reader adds the running one by the clock, from switched_ns to now.
  *
  * The waiting integral is linear, so that nobody has to visit the waiting
  * tasks: entering adds 1 to waiting and -t to wait_sum_ns, leaving the reverse;
@@ -27,44 +33,64 @@
 struct meter_cpu {
 	__u64 sequence;    /* odd while the fields below change */
 	__u64 on_cpu_ns;   /* stints that have ended */
-	__u64 started_ns;  /* the job's stint that is running; 0: none */
-	__u64 switched_ns; /* when the task that is running was switched in */
+	__u64 switched_ns; /* when who runs now was switched in; 0: before the hooks */
+	__u64 sum_exec_ns; /* its sum_exec_runtime then, if it is of the job */
 	__s64 wait_sum_ns;
 	__s64 waiting;
-	__u32 tid;         /* who is running, of any job */
-	__s32 clock;       /* its training clock, or METER_NO_CLOCK */
 	__u64 switches;    /* times a task of the job was switched in */
+	__u32 tid;         /* who runs now, of any job */
+	__u32 running;     /* METER_RUNS_JOB, clock */
 
 	__u64 moved_ns;    /* since when moved_tid's membership is moved_in */
 	__u32 moved_tid;   /* 0: nobody */
 	__u32 moved_in;
 	__u64 padding[6];
+
+	/* Which cgroups below the job's level the hooks found in the job. */
+	__u64 seen_job;
+	__u64 seen_in; /* bit i: seen_id[i] is in it */
+	__u64 seen_id[METER_SEEN];
+	__u64 seen_padding[2];
 };
-_Static_assert(sizeof(struct meter_cpu) == 128, "two cache lines, and 32 to a page");
+_Static_assert(sizeof(struct meter_cpu) == 192, "whole cache lines");
 
 /*
- * A training thread's on-CPU clock.  It is written at the thread's own switches
- * only, so that the thread itself, being on CPU while it reads, never sees half
- * an update: accumulated_ns + (now - started_ns), again if started_ns changed.
+ * A training thread's on-CPU clock: the kernel's thread clock as of the last
+ * switch-in, to be carried on by the reader, accumulated_ns + (now - started_ns).
+ * It is written at the thread's own switches only, so that the thread itself,
+ * being on CPU while it reads, never sees half an update: it reads again if
+ * started_ns has changed.
  */
 struct meter_clock {
-	__u64 accumulated_ns;
-	__u64 started_ns; /* 0: not switched in since it was registered */
+	__u64 accumulated_ns; /* at started_ns, as CLOCK_THREAD_CPUTIME_ID counts */
+	__u64 started_ns;     /* when it was switched in; 0: unknown, ask the kernel */
 	__u64 padding[6];
 };
 _Static_assert(sizeof(struct meter_clock) == 64, "a cache line: no two threads share one");
 
+/* Whether the iterator's word about the running task holds: it came during this stint. */
+static inline int meter_moved(const struct meter_cpu *cpu)
+{
+	return cpu->moved_tid != 0 && cpu->moved_ns >= cpu->switched_ns &&
+	       (cpu->moved_tid == cpu->tid || cpu->switched_ns == 0);
+}
+
+/* Whether the running task's time goes to the job. */
+static inline int meter_in_job(const struct meter_cpu *cpu)
+{
+	return meter_moved(cpu) ? cpu->moved_in != 0 : (cpu->running & METER_RUNS_JOB) != 0;
+}
+
 /*
- * On-CPU time of the stint that runs now, up to now_ns.  In the hooks, at
- * switch-out, and in the reader.  now_ns may lie a little before the stamps
- * when another CPU's are newer: then the stint has no length yet.
+ * The job's on-CPU time of the stint that runs, up to now_ns: for the hook at
+ * switch-out and for the reader.  now_ns may lie a little before the stamps when
+ * another CPU made them: then the stint has no length yet.
  */
 static inline __u64 meter_stint_ns(const struct meter_cpu *cpu, __u64 now_ns)
 {
-	__u64 from_ns = cpu->started_ns, to_ns = now_ns;
+	__u64 from_ns = cpu->running & METER_RUNS_JOB ? cpu->switched_ns : 0, to_ns = now_ns;
 
-	if (cpu->moved_tid != 0 && cpu->moved_tid == cpu->tid &&
-	    cpu->moved_ns >= cpu->switched_ns) {
+	if (meter_moved(cpu)) {
 		if (cpu->moved_in && from_ns == 0)
 			from_ns = cpu->moved_ns;
 		if (!cpu->moved_in && to_ns > cpu->moved_ns)

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * On-CPU and runnable-wait time of one job, a cgroup with its descendants, and
+ * on-CPU clocks for its training threads.
+ *
+ * Rules that keep this cheap and right:
+ * - A CPU's account is changed by that CPU only, with interrupts off (the
+ *   scheduler calls these hooks under the run queue's lock), hence without
+ *   atomic operations.  Only a task's waiting flag is exchanged atomically,
+ *   because the agent's iterator looks at tasks that are not its own.
+ * - Nothing is allocated in the scheduler's hooks: before 6.4 task storage comes
+ *   from kmalloc(), which may wake kswapd and so take the very lock we are under.
+ *   Storage is made at fork, when a task is attached, and by the iterator; a task
+ *   without one has its on-CPU time counted, but not its waiting, until then.
+ * - Membership is judged from prev and next, never from "current", at each switch:
+ *   tasks move, and cgroups are made and removed, as they like.
+ */
+#include "ebpf/kernel.h"
+
+#include "ebpf/meter.h"
+
+/* Set before load.  Constants: the verifier removes the branches not taken. */
+const volatile bool hierarchy_v1 = false;
+const volatile __u32 cpu_count = 1;
+
+/* The job's cgroup.  It changes when that is made anew; id 0: none. */
+__u64 job_id = 0;
+__u32 job_level = 0;
+
+/* The agent should run the iterator: some task may be on the wrong side. */
+__u32 sync_wanted = 0;
+
+/* Tasks that could get no storage: their waiting is not counted. */
+__u64 storage_failures = 0;
+
+/* From find_job. */
+__u64 found_id = 0;
+__u32 found_level = 0;
+
+/* For clock_register: in, the slot; out, how many tasks got it. */
+__u32 register_clock = 0;
+__u32 registered = 0;
+
+/* One a CPU, and after them one for the iterator. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct meter_cpu);
+} cpus SEC(".maps");
+
+/* Frozen by the agent: these programs write it, nobody else. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, METER_CLOCKS_MAX);
+	__type(key, __u32);
+	__type(value, struct meter_clock);
+} clocks SEC(".maps");
+
+struct task_note {
+	__u32 waiting;   /* 1: is counted as waiting; changed by exchange only */
+	__u32 runs;      /* times switched in */
+	__u32 clock_one; /* 1 + slot of its training clock; 0: none */
+	__u32 padding;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_note);
+} notes SEC(".maps");
+
+/*
+ * Orders what the reader sees.  x86 does not reorder stores, so the compiler is
+ * all that has to be held back; elsewhere a fetching atomic is a full barrier.
+ */
+static __always_inline void sequence_step(struct meter_cpu *cpu)
+{
+#ifdef ISO_STORES_IN_ORDER
+	barrier();
+	*(volatile __u64 *)&cpu->sequence = cpu->sequence + 1;
+	barrier();
+#else
+	__sync_fetch_and_add(&cpu->sequence, 1);
+#endif
+}
+
+static __always_inline struct cgroup *cgroup_of(struct task_struct *task)
+{
+	if (hierarchy_v1)
+		return task->cgroups
+			->subsys[bpf_core_enum_value(enum cgroup_subsys_id, cpu_cgrp_id)]
+			->cgroup;
+	return task->cgroups->dfl_cgrp;
+}
+
+/*
+ * The ancestor at the job's level decides.  A variable index into a kernel
+ * structure needs a helper; a constant one would not do either, as the verifier
+ * finds no field in the padding that some kernels have where ancestors[] begins.
+ */
+static __always_inline bool has_ancestor(struct cgroup *cgroup)
+{
+	struct cgroup *ancestor = NULL;
+	const void *place = (const void *)cgroup +
+			    bpf_core_field_offset(struct cgroup, ancestors) +
+			    (__u64)job_level * sizeof(ancestor);
+
+	if (bpf_probe_read_kernel(&ancestor, sizeof(ancestor), place) != 0)
+		return false;
+	return BPF_CORE_READ(ancestor, kn, id) == job_id;
+}
+
+/* For the rare hooks, which may be interrupted. */
+static __always_inline bool in_job(struct task_struct *task)
+{
+	struct cgroup *cgroup = cgroup_of(task);
+
+	if (cgroup->level < (int)job_level)
+		return false;
+	return cgroup->kn->id == job_id || has_ancestor(cgroup);
+}
+
+/*
+ * For the hooks at each switch.  Cgroups never change their parents and their ids
+ * are not used again, so what was found for an id holds as long as the job does.
+ */
+static __always_inline bool in_job_cached(struct meter_cpu *cpu, struct task_struct *task)
+{
+	struct cgroup *cgroup = cgroup_of(task);
+	__u64 id = cgroup->kn->id;
+	__u32 i = id & (METER_SEEN - 1);
+	bool is_in;
+
+	if (id == job_id)
+		return true;
+	if (cgroup->level <= (int)job_level)
+		return false;
+	if (cpu->seen_job == job_id && cpu->seen_id[i] == id)
+		return (cpu->seen_in >> i) & 1;
+	is_in = has_ancestor(cgroup);
+	if (cpu->seen_job != job_id) {
+		for (int k = 0; k < METER_SEEN; k++)
+			cpu->seen_id[k] = 0;
+		cpu->seen_job = job_id;
+	}
+	cpu->seen_id[i] = id;
+	cpu->seen_in = (cpu->seen_in & ~(1ull << i)) | ((__u64)is_in << i);
+	return is_in;
+}
+
+static __always_inline struct task_note *note_of(struct task_struct *task)
+{
+	/* Spares the call for the tasks of everybody else. */
+	if (task->bpf_storage == NULL)
+		return NULL;
+	return bpf_task_storage_get(&notes, task, NULL, 0);
+}
+
+static __always_inline struct task_note *note_make(struct task_struct *task)
+{
+	struct task_note *note;
+
+	note = bpf_task_storage_get(&notes, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (note == NULL)
+		__sync_fetch_and_add(&storage_failures, 1);
+	return note;
+}
+
+static __always_inline struct meter_cpu *this_cpu(void)
+{
+	__u32 index = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&cpus, &index);
+}
+
+static __always_inline void wait_begin(struct meter_cpu *cpu, __u64 now_ns)
+{
+	cpu->waiting += 1;
+	cpu->wait_sum_ns -= (__s64)now_ns;
+}
+
+static __always_inline void wait_end(struct meter_cpu *cpu, __u64 now_ns)
+{
+	cpu->waiting -= 1;
+	cpu->wait_sum_ns += (__s64)now_ns;
+}
+
+/*
+ * prev's switch-in went unseen: the kernel skips a program that would nest, and
+ * may do so for whole tasks.  The fair class notes where its stint began; for
+ * others the last switch that was seen here bounds it.  If it was counted as
+ * waiting, it was so until then only.
+ */
+static __always_inline void make_up(struct meter_cpu *cpu, struct task_struct *prev,
+				    __u64 now_ns)
+{
+	__u64 stint_ns = prev->se.sum_exec_runtime - prev->se.prev_sum_exec_runtime;
+	__u64 bound_ns = now_ns - cpu->switched_ns;
+	struct task_note *note;
+
+	if (!in_job_cached(cpu, prev))
+		return;
+	if (stint_ns > bound_ns)
+		stint_ns = bound_ns;
+	cpu->on_cpu_ns += stint_ns;
+	cpu->switches += 1;
+	note = note_of(prev);
+	if (note != NULL && __sync_lock_test_and_set(&note->waiting, 0) == 1)
+		wait_end(cpu, now_ns - stint_ns);
+}
+
+static __always_inline void switch_out(struct meter_cpu *cpu, struct task_struct *prev,
+				       bool preempt, __u64 now_ns)
+{
+	__u32 tid = (__u32)prev->pid, slot = (cpu->running & ~METER_RUNS_JOB) - 1;
+	struct task_note *note;
+	struct meter_clock *clock;
+
+	if (meter_moved(cpu))
+		cpu->on_cpu_ns += meter_stint_ns(cpu, now_ns);
+	else if (cpu->tid != tid && tid != 0 && cpu->switched_ns != 0)
+		make_up(cpu, prev, now_ns);
+	else if (cpu->running & METER_RUNS_JOB)
+		cpu->on_cpu_ns += prev->se.sum_exec_runtime - cpu->sum_exec_ns;
+	/* Should its next switch-in go unseen, the thread will know. */
+	if ((cpu->running & ~METER_RUNS_JOB) != 0) {
+		clock = bpf_map_lookup_elem(&clocks, &slot);
+		if (clock != NULL)
+			clock->started_ns = 0;
+	}
+	/*
+	 * Preempted on its way to sleep (preempt, with a state already set) it stays
+	 * on the run queue, too.  Throttled tasks, as well: that is demand.
+	 */
+	if (!preempt && prev->__state != TASK_RUNNING)
+		return;
+	if (tid == 0 || !in_job_cached(cpu, prev))
+		return;
+	note = note_of(prev);
+	if (note == NULL)
+		sync_wanted = 1;
+	else if (__sync_lock_test_and_set(&note->waiting, 1) == 0)
+		wait_begin(cpu, now_ns);
+}
+
+static __always_inline void switch_in(struct meter_cpu *cpu, struct task_struct *next,
+				      __u64 now_ns)
+{
+	struct task_note *note;
+	struct meter_clock *clock;
+	__u32 slot;
+
+	cpu->tid = (__u32)next->pid;
+	cpu->switched_ns = now_ns;
+	cpu->running = 0;
+	if (next->pid == 0)
+		return;
+	if (in_job_cached(cpu, next)) {
+		cpu->running = METER_RUNS_JOB;
+		cpu->sum_exec_ns = next->se.sum_exec_runtime;
+		cpu->switches += 1;
+	}
+	note = note_of(next);
+	if (note == NULL)
+		return;
+	note->runs += 1;
+	/* Whoever was counted as waiting waits no more, also if it has left the job. */
+	if (__sync_lock_test_and_set(&note->waiting, 0) == 1)
+		wait_end(cpu, now_ns);
+	if (note->clock_one == 0)
+		return;
+	slot = note->clock_one - 1;
+	clock = bpf_map_lookup_elem(&clocks, &slot);
+	if (clock == NULL)
+		return;
+	clock->accumulated_ns = next->se.sum_exec_runtime;
+	clock->started_ns = now_ns;
+	cpu->running |= note->clock_one;
+}
+
+/*
+ * sched_switch's arguments after the third moved about in 5.18 and differ between
+ * vendors: the first three are all we take.
+ */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	struct meter_cpu *cpu = this_cpu();
+	__u64 now_ns;
+
+	if (cpu == NULL)
+		return 0;
+	now_ns = bpf_ktime_get_ns();
+	sequence_step(cpu);
+	switch_out(cpu, prev, preempt, now_ns);
+	switch_in(cpu, next, now_ns);
+	sequence_step(cpu);
+	return 0;
+}
+
+static __always_inline int wakeup(struct task_struct *task)
+{
+	struct task_note *note;
+	struct meter_cpu *cpu;
+
+	note = note_of(task);
+	/* sched_wakeup comes also for a task that still runs: it only set a state. */
+	if (note == NULL || task->on_cpu)
+		return 0;
+	cpu = this_cpu();
+	if (cpu == NULL || !in_job_cached(cpu, task))
+		return 0;
+	if (__sync_lock_test_and_set(&note->waiting, 1) != 0)
+		return 0;
+	sequence_step(cpu);
+	wait_begin(cpu, bpf_ktime_get_ns());
+	sequence_step(cpu);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(on_wakeup, struct task_struct *task)
+{
+	return wakeup(task);
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(on_wakeup_new, struct task_struct *task)
+{
+	return wakeup(task);
+}
+
+/* Before the child's first wakeup, and without the scheduler's locks. */
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	if (in_job(child))
+		note_make(child);
+	return 0;
+}
+
+static __always_inline __u32 cpu_of(struct task_struct *task)
+{
+	struct task_struct___cpu *other = (void *)task;
+
+	if (bpf_core_field_exists(task->thread_info.cpu))
+		return task->thread_info.cpu;
+	return BPF_CORE_READ(other, cpu);
+}
+
+/* Tells the CPU on which the task runs that it belongs to the job, or does so no longer. */
+static __always_inline void sync_running(struct task_struct *task, bool is_in, __u64 now_ns)
+{
+	__u32 index = cpu_of(task);
+	struct meter_cpu *cpu = bpf_map_lookup_elem(&cpus, &index);
+	__u32 tid = (__u32)task->pid;
+
+	if (cpu == NULL || index >= cpu_count)
+		return;
+	/* Somebody else by now; the hook has judged it, or will. */
+	if (cpu->switched_ns != 0 && cpu->tid != tid)
+		return;
+	if (is_in == (meter_in_job(cpu) != 0))
+		return;
+	/* Never the new stamp with an old name, whatever the hook reads when. */
+	__sync_lock_test_and_set(&cpu->moved_tid, 0);
+	cpu->moved_ns = now_ns;
+	cpu->moved_in = is_in;
+	__sync_lock_test_and_set(&cpu->moved_tid, tid);
+}
+
+/*
+ * For a whole process the event comes once, with its leader, who runs if it moved
+ * itself.  The other threads, and whoever waits, are left to the iterator.
+ */
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(on_attach, struct cgroup *to, const char *path, struct task_struct *task,
+	     bool threadgroup)
+{
+	bool is_in = in_job(task);
+
+	if (!is_in && task->bpf_storage == NULL)
+		return 0;
+	if (is_in)
+		note_make(task);
+	if (task->on_cpu)
+		sync_running(task, is_in, bpf_ktime_get_ns());
+	sync_wanted = 1;
+	return 0;
+}
+
+/*
+ * Visits all tasks when the meter starts, when the job's cgroup is another one,
+ * and when tasks were moved.  The hooks go on meanwhile: runs tells whether the
+ * task was switched in between looking at it and counting it.
+ */
+SEC("iter/task")
+int sync_tasks(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+	struct task_note *note;
+	struct meter_cpu *own;
+	__u32 index = cpu_count, runs;
+	__u64 now_ns;
+	bool is_in;
+
+	if (task == NULL)
+		return 0;
+	own = bpf_map_lookup_elem(&cpus, &index);
+	if (own == NULL)
+		return 0;
+	is_in = in_job(task);
+	note = is_in ? note_make(task) : note_of(task);
+	if (note == NULL)
+		return 0;
+	runs = *(volatile __u32 *)&note->runs;
+	now_ns = bpf_ktime_get_ns();
+	if (task->on_cpu) {
+		sync_running(task, is_in, now_ns);
+		return 0;
+	}
+	if (!is_in) {
+		if (__sync_lock_test_and_set(&note->waiting, 0) == 1)
+			wait_end(own, now_ns);
+		return 0;
+	}
+	if (task->__state != TASK_RUNNING || task->on_rq == 0)
+		return 0;
+	if (__sync_lock_test_and_set(&note->waiting, 1) == 0)
+		wait_begin(own, now_ns);
+	if (*(volatile __u32 *)&note->runs != runs &&
+	    __sync_lock_test_and_set(&note->waiting, 0) == 1)
+		wait_end(own, now_ns);
+	return 0;
+}
+
+/*
+ * Run for one cgroup, by descriptor (since 6.1).  The level cannot be told from
+ * the path: in a cgroup namespace the root that we see lies deeper.
+ */
+SEC("iter/cgroup")
+int find_job(struct bpf_iter__cgroup *context)
+{
+	struct cgroup *cgroup = context->cgroup;
+
+	if (cgroup == NULL)
+		return 0;
+	found_level = (__u32)cgroup->level;
+	found_id = cgroup->kn->id;
+	return 0;
+}
+
+/* Run for one task: the iterator is opened with its tid (since 6.1). */
+SEC("iter/task")
+int clock_register(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+	struct task_note *note;
+	struct meter_clock *clock;
+	__u32 slot = register_clock;
+
+	if (task == NULL)
+		return 0;
+	note = note_make(task);
+	clock = bpf_map_lookup_elem(&clocks, &slot);
+	if (note == NULL || clock == NULL)
+		return 0;
+	/* Its next switch-in starts the clock; until then it is the kernel's. */
+	clock->accumulated_ns = 0;
+	clock->started_ns = 0;
+	note->clock_one = slot + 1;
+	registered += 1;
+	return 0;
+}
+
+char _license[] SEC("license") = "GPL";
