@@ -29,7 +29,10 @@ fuzz_targets =
 
 if HAVE_CHECK
 check_LIBRARIES += %D%/libisobartest.a
-%C%_libisobartest_a_SOURCES = %D%/test.c %D%/test.h
+%C%_libisobartest_a_SOURCES = \
+	%D%/cgroup_fixture.c %D%/cgroup_fixture.h \
+	%D%/load.c %D%/load.h \
+	%D%/test.c %D%/test.h
 test_libs += %D%/libisobartest.a $(agent_libs) $(BLAS_LIBS) $(ZLIB_LIBS) $(CHECK_LIBS)
 
 include tests/unit/local.mk

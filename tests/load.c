@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "tests/load.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/clock.h"
+
+static enum load_kind kind_here;
+
+static void require(bool good, const char *what)
+{
+	if (good)
+		return;
+	perror(what);
+	exit(EXIT_FAILURE);
+}
+
+static void *thread_main(void *ready_fd)
+{
+	const struct timespec nap = { .tv_nsec = 500000 };
+	uint64_t from_ns;
+
+	require(write(*(int *)ready_fd, "", 1) == 1, "write");
+	for (;;) {
+		switch (kind_here) {
+		case LOAD_IDLE:
+			pause();
+			break;
+		case LOAD_BUSY:
+			break;
+		case LOAD_PULSES:
+			nanosleep(&nap, NULL);
+			from_ns = clock_now_ns();
+			while (clock_now_ns() - from_ns < 500000)
+				;
+			break;
+		}
+	}
+	return NULL;
+}
+
+struct load load_start(const struct test_cgroup *group, enum load_kind kind, int threads)
+{
+	struct load load;
+	int ready[2];
+	char byte;
+
+	require(pipe(ready) == 0, "pipe");
+	load.pid = fork();
+	require(load.pid >= 0, "fork");
+	if (load.pid == 0) {
+		pthread_t thread;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (group != NULL)
+			test_cgroup_add(group, 0);
+		kind_here = kind;
+		for (int i = 1; i < threads; i++)
+			if (pthread_create(&thread, NULL, thread_main, &ready[1]) != 0)
+				_exit(1);
+		thread_main(&ready[1]);
+	}
+	close(ready[1]);
+	for (int i = 0; i < threads; i++)
+		require(read(ready[0], &byte, 1) == 1, "start a load");
+	close(ready[0]);
+	return load;
+}
+
+void load_stop(struct load *load)
+{
+	kill(load->pid, SIGKILL);
+	require(waitpid(load->pid, NULL, 0) == load->pid, "waitpid");
+	load->pid = 0;
+}
+
+uint64_t load_cpu_ns(const struct load *load)
+{
+	struct timespec used;
+	clockid_t clock;
+
+	require(clock_getcpuclockid(load->pid, &clock) == 0, "clock_getcpuclockid");
+	require(clock_gettime(clock, &used) == 0, "clock_gettime");
+	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+void load_wait_ms(unsigned ms)
+{
+	struct timespec rest = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+
+	while (nanosleep(&rest, &rest) != 0)
+		require(errno == EINTR, "nanosleep");
+}

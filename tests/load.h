@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_LOAD_H
+#define ISO_LOAD_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "tests/cgroup_fixture.h"
+
+/*
+ * Processes that use CPU in a known way, in a group from their first
+ * instruction on.  They die with the test.
+ */
+struct load {
+	pid_t pid;
+};
+
+enum load_kind {
+	LOAD_IDLE = 1, /* sleeps */
+	LOAD_BUSY,     /* never sleeps */
+	LOAD_PULSES,   /* half a millisecond of work, half of sleep */
+};
+
+/* group NULL: where the test is.  Returns when all threads run. */
+struct load load_start(const struct test_cgroup *group, enum load_kind kind, int threads);
+void load_stop(struct load *load);
+
+/*
+ * The kernel's own account: CPU time of the process, of all its threads.  Of a thread
+ * that runs it knows the time up to the last tick only (4 ms at 250 Hz).
+ */
+uint64_t load_cpu_ns(const struct load *load);
+
+/* Lasts by the wall clock. */
+void load_wait_ms(unsigned ms);
+
+#endif
