@@ -1,1 +1,22 @@
+# make bench: a table, and bench.json in the build directory.  A new benchmark is
+# a program (bench.h says what it prints) and its name in bench_programs.
+bench_programs =
+bench_common = %D%/bench.c %D%/bench.h
 
+if HAVE_CHECK
+bench_programs += %D%/clock
+%C%_clock_SOURCES = %D%/clock.c $(bench_common)
+if WITH_EBPF
+bench_programs += %D%/bpf
+%C%_bpf_SOURCES = %D%/bpf.c $(bench_common)
+endif
+endif
+
+# Built with the tests, so that they do not rot; run by hand.
+check_PROGRAMS += $(bench_programs) %D%/run
+%C%_run_LDADD = $(JANSSON_LIBS)
+
+.PHONY: bench
+bench: $(bench_programs) tests/bench/run
+	tests/bench/run bench.json $(bench_programs)
+CLEANFILES += bench.json
