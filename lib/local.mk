@@ -11,6 +11,8 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/price.h \
 	%D%/quant.c %D%/quant.h \
 	%D%/drift.c %D%/drift.h \
+	%D%/quant.h \
+	%D%/demand.c %D%/demand.h \
 	%D%/quantity.c %D%/quantity.h \
 	%D%/quota.c %D%/quota.h \
 	%D%/rng.c %D%/rng.h \
