@@ -55,42 +55,14 @@ int node_create(const struct conf *conf, struct error *reterr)
 	return r;
 }
 
-static enum link_drop drop_of(enum iso_status status)
-{
-	switch (status) {
-	case ISO_OK:
-		return LINK_ACCEPTED;
-	case ISO_E_VERSION:
-		return LINK_DROP_VERSION;
-	case ISO_E_FOREIGN:
-		return LINK_DROP_FOREIGN;
-	case ISO_E_CONFIG:
-		return LINK_DROP_CONFIG;
-	case ISO_E_SHORT:
-	case ISO_E_LONG:
-	case ISO_E_MALFORMED:
-	case ISO_E_CHECKSUM:
-		return LINK_DROP_MALFORMED;
-	case ISO_E_RANGE:
-	case ISO_E_UNIT:
-	case ISO_E_SYNTAX:
-	case ISO_E_FULL:
-	case ISO_E_UNKNOWN:
-	case ISO_E_HALTED:
-	case ISO_E_DAMAGED:
-		return LINK_DROP_INVALID;
-	}
-	return LINK_DROP_INVALID;
-}
-
-static enum link_drop on_message(void *context, uint32_t neighbour, const uint8_t *bytes,
-				 size_t size)
+static bool on_message(void *context, uint32_t neighbour, const uint8_t *bytes, size_t size)
 {
 	struct node *node = context;
 
 	assert(neighbour < node->conf->neighbour_count); /* keys are always on */
-	return drop_of(iso_trade_receive(node->trade, clock_now_ns(),
-					 node->conf->neighbours[neighbour].id, bytes, size));
+	/* The trading core counts what it drops, and why. */
+	return iso_trade_receive(node->trade, clock_now_ns(), node->conf->neighbours[neighbour].id,
+				 bytes, size) == ISO_OK;
 }
 
 static void send_all(struct node *node)

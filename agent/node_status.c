@@ -16,6 +16,8 @@
 
 /* What the node says about itself.  Nothing here changes anything. */
 
+#define DROPS_MAX (ISO_DROP_COUNT + LINK_DROP_COUNT + 1)
+
 static double age_s(uint64_t now_ns, uint64_t then_ns)
 {
 	return then_ns == 0 ? (double)NAN : (double)(now_ns - then_ns) / ISO_NS_PER_S;
@@ -80,7 +82,7 @@ static const char *node_state(const struct node *node, const struct iso_trade_st
 	for (unsigned i = 0; i < node->conf->neighbour_count; i++)
 		if (link_peer(node->link, i).up)
 			return state;
-	if (link_counters(node->link).dropped[LINK_DROP_CONFIG] > 0)
+	if (trade->drops[ISO_DROP_CONFIG] > 0)
 		*ret_reason = "neighbours have another budget, epoch or quantiser configured";
 	else
 		*ret_reason = "no neighbour answers; the share stays as it is";
@@ -88,23 +90,27 @@ static const char *node_state(const struct node *node, const struct iso_trade_st
 }
 
 static unsigned fill_drops(const struct node *node, const struct iso_trade_status *trade,
-			   struct status_drop out[LINK_DROP_COUNT + 2])
+			   struct status_drop out[DROPS_MAX])
 {
 	struct link_counters counters;
 	unsigned count = 0;
 
-	if (node->link == NULL)
-		return 0;
-	counters = link_counters(node->link);
-	for (int i = LINK_ACCEPTED + 1; i < LINK_DROP_COUNT; i++)
+	for (int i = 0; i < ISO_DROP_COUNT; i++)
 		out[count++] = (struct status_drop){
-			.reason = link_drop_text((enum link_drop)i),
-			.count = (int64_t)counters.dropped[i],
+			.reason = iso_trade_drop_text((enum iso_trade_drop)i),
+			.count = (int64_t)trade->drops[i],
 		};
+	if (node->link == NULL)
+		return count;
+	counters = link_counters(node->link);
+	for (int i = 0; i < LINK_DROP_COUNT; i++)
+		if (i != LINK_DROP_REJECTED) /* those are the ones above */
+			out[count++] = (struct status_drop){
+				.reason = link_drop_text((enum link_drop)i),
+				.count = (int64_t)counters.dropped[i],
+			};
 	out[count++] = (struct status_drop){ "handshake", (int64_t)counters.refused };
-	out[count++] = (struct status_drop){ "price",
-					     (int64_t)(trade->drops[ISO_DROP_STALE] +
-						       trade->drops[ISO_DROP_REFERENCE]) };
+	assert(count <= DROPS_MAX);
 	return count;
 }
 
@@ -165,7 +171,7 @@ static json_t *command_status(void *context, const json_t *request)
 {
 	const struct node *node = context;
 	struct status_neighbour neighbours[ISO_DEGREE_MAX];
-	struct status_drop drops[LINK_DROP_COUNT + 2];
+	struct status_drop drops[DROPS_MAX];
 	struct iso_trade_status trade;
 	uint64_t now_ns = clock_now_ns();
 	char decision[sizeof(node->decision) + 32];
@@ -214,38 +220,18 @@ static json_t *command_ledger(void *context, const json_t *request)
 {
 	const struct node *node = context;
 	const struct job_view *view = job_view(node->job);
-	struct status_edge edges[ISO_DEGREE_MAX];
-	struct iso_audit_node snapshot;
-
-	(void)request;
-	iso_trade_snapshot(node->trade, view->enforced_ucpu, view->ceiling_ucpu, &snapshot);
-	for (uint32_t i = 0; i < snapshot.record.edge_count; i++) {
-		const struct iso_record_edge *edge = &snapshot.record.edges[i];
-		uint32_t neighbour = node->link_of_edge[i];
-
-		edges[i] = (struct status_edge){
-			.peer = neighbour == UINT32_MAX ? "?" : node->conf->neighbours[neighbour].name,
-			.peer_id = edge->peer,
-			.peer_generation = edge->peer_gen,
-			.sent_ucpu = edge->sent,
-			.received_ucpu = edge->received,
-		};
-	}
-	return status_ledger_json(&(struct status_ledger){
+	struct status_ledger ledger = {
 		.cluster = node->conf->cluster,
 		.node = node->conf->node,
-		.id = snapshot.record.node,
-		.generation = snapshot.record.gen,
-		.incarnation = snapshot.record.inc,
-		.budget_ucpu = node->conf->budget_ucpu,
-		.endowment_ucpu = snapshot.record.endowment_ucpu,
-		.share_ucpu = snapshot.holdings_ucpu,
-		.enforced_ucpu = snapshot.enforced_ucpu,
-		.floor_ucpu = snapshot.floor_ucpu,
-		.ceiling_ucpu = snapshot.ceiling_ucpu,
-		.edges = edges,
-		.edge_count = snapshot.record.edge_count,
-	});
+		.budget_ucpu = (int64_t)node->conf->budget_ucpu,
+	};
+
+	(void)request;
+	iso_trade_snapshot(node->trade, view->enforced_ucpu, view->ceiling_ucpu, &ledger.snapshot);
+	for (uint32_t i = 0; i < ledger.snapshot.record.edge_count; i++)
+		if (node->link_of_edge[i] != UINT32_MAX)
+			ledger.peers[i] = node->conf->neighbours[node->link_of_edge[i]].name;
+	return status_ledger_json(&ledger);
 }
 
 const struct control_command node_commands[] = {
