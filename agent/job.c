@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 #include "agent/log.h"
 #include "agent/meter.h"
+#include "agent/mounts.h"
 #include "lib/demand.h"
 #include "lib/quantity.h"
 #include "lib/quota.h"
@@ -63,29 +65,54 @@ static int open_cgroup(struct job *job, uint64_t first_ucpu, struct error *reter
 	return cgroup_open(&config, &job->cgroup, reterr);
 }
 
-static int open_directory(struct job *job)
+/* The job's directories as the meter wants them. */
+struct directories {
+	int cgroup_fd;
+	int usage_fd; /* cpuacct is often another hierarchy on v1, and often has no such group */
+};
+
+static int open_directories(const struct job *job, struct directories *ret_directories,
+			    struct error *reterr)
 {
-	return open(cgroup_directory(job->cgroup), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct mounts_controller cpuacct;
+	char path[PATH_MAX];
+	int fd = open(cgroup_directory(job->cgroup), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return error_errno(reterr, -errno, "open %s", cgroup_directory(job->cgroup));
+	*ret_directories = (struct directories){ .cgroup_fd = fd, .usage_fd = -1 };
+	if (cgroup_version(job->cgroup) == 1 && mounts_find("", "cpuacct", &cpuacct, NULL) == 0 &&
+	    snprintf(path, sizeof(path), "%s%s", cpuacct.mount, job->conf->cgroup) <
+		    (int)sizeof(path))
+		ret_directories->usage_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return 0;
+}
+
+static void close_directories(const struct directories *directories)
+{
+	close(directories->cgroup_fd);
+	if (directories->usage_fd >= 0)
+		close(directories->usage_fd);
 }
 
 /* Without a meter the node goes on enforcing; it just cannot know its demand. */
 static void open_meter(struct job *job)
 {
 	struct error error = { 0 };
-	int fd = open_directory(job);
-	struct meter_options options = {
-		.cgroup_fd = fd,
-		.hierarchy = cgroup_version(job->cgroup) == 2 ? METER_V2 : METER_V1,
-		.usage_fd = -1,
-		.choice = METER_AUTO,
-	};
+	struct directories directories;
 
-	if (fd < 0)
-		error_errno(&error, -errno, "open %s", cgroup_directory(job->cgroup));
-	else if (meter_open(&options, &job->meter, &error) < 0)
-		job->meter = NULL;
-	if (fd >= 0)
-		close(fd);
+	if (open_directories(job, &directories, &error) == 0) {
+		struct meter_options options = {
+			.cgroup_fd = directories.cgroup_fd,
+			.hierarchy = cgroup_version(job->cgroup) == 2 ? METER_V2 : METER_V1,
+			.usage_fd = directories.usage_fd,
+			.choice = METER_AUTO,
+		};
+
+		if (meter_open(&options, &job->meter, &error) < 0)
+			job->meter = NULL;
+		close_directories(&directories);
+	}
 	if (job->meter == NULL) {
 		snprintf(job->meter_error, sizeof(job->meter_error), "%.255s", error.text);
 		log_warn("meter: nothing to measure with, so nothing is given away: %s",
@@ -166,18 +193,25 @@ static void take_limit(struct job *job, const struct cgroup_limit *limit)
 static void move_meter(struct job *job)
 {
 	struct error error = { 0 };
-	int fd = open_directory(job);
+	struct directories directories;
+	int r;
 
 	if (job->meter == NULL) {
 		open_meter(job);
-	} else if (fd < 0 || meter_set_cgroup(job->meter, fd, &error) < 0) {
-		log_warn("meter: cannot follow cgroup %s: %s; starting anew", job->conf->cgroup,
-			 fd < 0 ? strerror(errno) : error.text);
-		job->meter = meter_close(job->meter);
-		open_meter(job);
+		return;
 	}
-	if (fd >= 0)
-		close(fd);
+	r = open_directories(job, &directories, &error);
+	if (r == 0) {
+		r = meter_set_cgroup(job->meter, directories.cgroup_fd, directories.usage_fd,
+				     &error);
+		close_directories(&directories);
+	}
+	if (r == 0)
+		return;
+	log_warn("meter: cannot follow cgroup %s: %s; starting anew", job->conf->cgroup,
+		 error.text);
+	job->meter = meter_close(job->meter);
+	open_meter(job);
 }
 
 /* Same path, new directory: the meter follows, the policy starts from what is there. */

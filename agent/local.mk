@@ -45,6 +45,7 @@ agent_libs = %D%/libagent.a lib/libisobar.a \
 	%D%/meter.c %D%/meter.h \
 	%D%/meter_ebpf.c %D%/meter_ebpf.h \
 	%D%/meter_kernel.c %D%/meter_kernel.h
+
 # The node: everything brought together in one order.
 %C%_libagent_a_SOURCES += \
 	%D%/host.c %D%/host.h \
