@@ -44,14 +44,14 @@ static unsigned fill_neighbours(const struct node *node, uint64_t now_ns,
 
 	for (uint32_t i = 0; i < iso_trade_edges(node->trade); i++) {
 		uint32_t neighbour = node->link_of_edge[i];
+		const struct conf_neighbour *conf =
+			neighbour != UINT32_MAX ? &node->conf->neighbours[neighbour] : NULL;
 
 		if (iso_trade_edge(node->trade, i, &edge) != ISO_OK)
 			continue;
 		out[count++] = (struct status_neighbour){
-			.name = neighbour == UINT32_MAX ? "?" : node->conf->neighbours[neighbour].name,
-			.address = neighbour == UINT32_MAX ?
-					   NULL :
-					   node->conf->neighbours[neighbour].address,
+			.name = conf != NULL ? conf->name : "?",
+			.address = conf != NULL ? conf->address : NULL,
 			.state = neighbour_state(node, &edge, neighbour),
 			.age_s = age_s(now_ns, edge.last_ns),
 			.price = edge.heard.valid ? iso_price_real(edge.heard.price.value_q32) :
