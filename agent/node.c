@@ -94,8 +94,8 @@ static bool lower(struct node *node, uint64_t now_ns, const struct iso_trade_pla
 {
 	struct error error = { 0 };
 	int r = job_limit(node->job, now_ns, plan->target_ucpu, &error);
-
 	int64_t enforced_ucpu = job_view(node->job)->enforced_ucpu;
+
 	if (r == 0 && iso_trade_lowered(node->trade, enforced_ucpu) == ISO_OK) {
 		if (node->limit_failed)
 			log_info("cgroup %s: can be lowered again", node->conf->cgroup);
