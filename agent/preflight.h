@@ -2,7 +2,7 @@
 #ifndef ISO_PREFLIGHT_H
 #define ISO_PREFLIGHT_H
 
-#include "agent/conf.h"
+#include <stdbool.h>
 
 /*
  * What must be there before isobard can do its job on this machine, each with
@@ -31,8 +31,15 @@ struct preflight {
 	struct preflight_row rows[PREFLIGHT_ROWS_MAX];
 };
 
-/* Never fails: what cannot be found out is a row. */
-void preflight_run(const struct conf *conf, struct preflight *ret_preflight);
+/*
+ * Checks the configuration file, and the machine for what it asks.  Without a
+ * valid one only what does not depend on it.  Never fails: what cannot be
+ * found out is a row.
+ */
+void preflight_run(const char *file, struct preflight *ret_preflight);
+
+/* Whether no row is MISSING. */
+bool preflight_ready(const struct preflight *preflight);
 
 /* "ok", "warning", "missing", "skipped". */
 const char *preflight_state_text(enum preflight_state state);
