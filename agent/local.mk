@@ -36,7 +36,8 @@ agent_libs = %D%/libagent.a lib/libisobar.a \
 	%D%/control.c %D%/control.h %D%/controlcall.c \
 	%D%/controlsock.c %D%/controlsock.h \
 	%D%/link.c %D%/link.h \
-	%D%/preflight.h \
+	%D%/preflight.c %D%/preflight.h \
+	%D%/preflightnet.c %D%/preflightnet.h \
 	%D%/status.c %D%/status.h %D%/statusledger.c %D%/statusprint.c
 
 # Measuring: eBPF or the kernel's own account, and the clock of training threads.
@@ -46,14 +47,13 @@ agent_libs = %D%/libagent.a lib/libisobar.a \
 	%D%/meter_ebpf.c %D%/meter_ebpf.h \
 	%D%/meter_kernel.c %D%/meter_kernel.h
 
-# The node: everything brought together in one order.
-%C%_libagent_a_SOURCES += \
-	%D%/host.c %D%/host.h \
-	%D%/job.c %D%/job.h \
-	%D%/node.c %D%/node.h %D%/node_private.h \
-	%D%/node_conf.c \
-	%D%/node_status.c
-
-sbin_PROGRAMS += %D%/isobard
-%C%_isobard_SOURCES = %D%/isobard.c
-%C%_isobard_LDADD = $(agent_libs)
+bin_PROGRAMS += %D%/isobarctl
+%C%_isobarctl_SOURCES = \
+	%D%/isobarctl.c %D%/isobarctl.h \
+	%D%/isobarctl_ask.c \
+	%D%/isobarctl_audit.c \
+	%D%/isobarctl_check.c \
+	%D%/isobarctl_keygen.c \
+	%D%/isobarctl_status.c
+%C%_isobarctl_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+%C%_isobarctl_LDADD = $(agent_libs)

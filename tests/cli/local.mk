@@ -1,1 +1,16 @@
 
+# The tools from outside: exit status, stdout and stderr, compared whole.
+cli_tests = \
+	%D%/audit.sh \
+	%D%/check.sh \
+	%D%/keygen.sh \
+	%D%/status.sh \
+	%D%/usage.sh
+dist_check_SCRIPTS += $(cli_tests)
+TESTS += $(cli_tests)
+EXTRA_DIST += %D%/expect.sh %D%/ledgers %D%/status
+
+check_PROGRAMS += %D%/answer
+%C%_answer_SOURCES = %D%/answer.c
+%C%_answer_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(ZMQ_CFLAGS)
+%C%_answer_LDADD = $(agent_libs)

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "agent/isobarctl.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/confutil.h"
+#include "lib/quantity.h"
+
+static ctl_fn help, version;
+
+static const struct ctl_command commands[] = {
+	{ "status", "", "ijrs", "what one node does and why, on one screen", ctl_status },
+	{ "top", "", "ijnrst", "all nodes of this machine, again and again", ctl_top },
+	{ "audit", "[SOCKET|FILE|INSTANCE]...", "ijrs", "prove that share + in flight = budget",
+	  ctl_audit },
+	{ "ledger", "", "ijrs", "snapshot of one node's ledger, for audits elsewhere", ctl_ledger },
+	{ "check", "", "fij", "what is missing on this machine, and the remedy", ctl_check },
+	{ "keygen", "", "jo", "make a pair of keys", ctl_keygen },
+	{ "help", "", "", "this list", help },
+	{ "version", "", "", "the version", version },
+};
+
+static const struct option options[] = {
+	{ "count", required_argument, NULL, 'n' },
+	{ "file", required_argument, NULL, 'f' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "instance", required_argument, NULL, 'i' },
+	{ "interval", required_argument, NULL, 't' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "output", required_argument, NULL, 'o' },
+	{ "run-directory", required_argument, NULL, 'r' },
+	{ "socket", required_argument, NULL, 's' },
+	{ "version", no_argument, NULL, 'V' },
+	{ 0 },
+};
+
+/* Short options for typing; --json, --socket and --run-directory have none. */
+static const char short_options[] = "n:f:hi:o:V";
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static void usage(FILE *out)
+{
+	fputs("usage: isobarctl [OPTION]... COMMAND [ARGUMENT]...\n\ncommands:\n", out);
+	for (size_t i = 0; i < COUNT(commands); i++) {
+		char left[64];
+
+		snprintf(left, sizeof(left), "%s%s%s", commands[i].name,
+			 commands[i].operands[0] != '\0' ? " " : "", commands[i].operands);
+		fprintf(out, "  %-34s %s\n", left, commands[i].summary);
+	}
+	fputs("\noptions:\n"
+	      "  -i, --instance NAME                which node, when several run here\n"
+	      "      --socket PATH                  its control socket, wherever it is\n"
+	      "      --run-directory DIR            where the instances' directories are\n"
+	      "      --json                         for machines: the same as JSON\n"
+	      "  -n, --count N                      top: how often; then end\n"
+	      "      --interval TIME                top: how long between, such as 2s\n"
+	      "  -f, --file FILE                    check: the configuration to check\n"
+	      "  -o, --output PREFIX                keygen: write PREFIX.key and PREFIX.pub\n"
+	      "  -h, --help                         this list\n"
+	      "  -V, --version                      the version\n",
+	      out);
+}
+
+static int help(const struct ctl *ctl, int argc, char **argv)
+{
+	(void)ctl;
+	(void)argc;
+	(void)argv;
+	usage(stdout);
+	return CTL_DONE;
+}
+
+static int version(const struct ctl *ctl, int argc, char **argv)
+{
+	(void)ctl;
+	(void)argc;
+	(void)argv;
+	puts("isobarctl " PACKAGE_VERSION);
+	return CTL_DONE;
+}
+
+static bool set_count(struct ctl *ctl, const char *text)
+{
+	char *end;
+
+	ctl->count = strtoull(text, &end, 10);
+	if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && ctl->count > 0)
+		return true;
+	fprintf(stderr, "isobarctl: --count: '%s' is no number above 0\n", text);
+	return false;
+}
+
+static bool set_interval(struct ctl *ctl, const char *text)
+{
+	if (iso_quantity_duration(text, &ctl->interval_ns) == ISO_OK &&
+	    ctl->interval_ns >= 10000000)
+		return true;
+	fprintf(stderr, "isobarctl: --interval: '%s' is no time of at least 10ms, such as 2s\n",
+		text);
+	return false;
+}
+
+/* Whether the option was good; given collects the letters. */
+static bool set_option(struct ctl *ctl, int option)
+{
+	switch (option) {
+	case 'f': ctl->file = optarg; return true;
+	case 'i': ctl->instance = optarg; return true;
+	case 'j': ctl->json = true; return true;
+	case 'n': return set_count(ctl, optarg);
+	case 'o': ctl->output = optarg; return true;
+	case 'r': ctl->run_directory = optarg; return true;
+	case 's': ctl->socket = optarg; return true;
+	case 't': return set_interval(ctl, optarg);
+	default: return false;
+	}
+}
+
+static const char *long_name(int letter)
+{
+	for (size_t i = 0; options[i].name != NULL; i++)
+		if (options[i].val == letter)
+			return options[i].name;
+	return "?";
+}
+
+static const struct ctl_command *find_command(const char *name)
+{
+	const char *names[COUNT(commands)];
+
+	for (size_t i = 0; i < COUNT(commands); i++) {
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+		names[i] = commands[i].name;
+	}
+	const char *nearest = confutil_nearest(name, names, COUNT(commands));
+	if (nearest != NULL)
+		fprintf(stderr, "isobarctl: no command '%s'; did you mean '%s'?\n", name, nearest);
+	else
+		fprintf(stderr, "isobarctl: no command '%s'; see 'isobarctl help'\n", name);
+	return NULL;
+}
+
+static int run(const struct ctl *ctl, const char *given, int argc, char **argv)
+{
+	if (argc == 0) {
+		usage(stderr);
+		return CTL_USAGE;
+	}
+	const struct ctl_command *command = find_command(argv[0]);
+	if (command == NULL)
+		return CTL_USAGE;
+	for (const char *letter = given; *letter != '\0'; letter++)
+		if (strchr(command->options, *letter) == NULL) {
+			fprintf(stderr, "isobarctl: %s takes no --%s\n", command->name,
+				long_name(*letter));
+			return CTL_USAGE;
+		}
+	if (argc > 1 && command->operands[0] == '\0') {
+		fprintf(stderr, "isobarctl: %s takes no argument '%s'\n", command->name, argv[1]);
+		return CTL_USAGE;
+	}
+	return command->fn(ctl, argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+	struct ctl ctl = { .run_directory = ISO_RUNDIR, .interval_ns = 1000000000 };
+	char given[64] = "";
+	int option;
+
+	/* Messages begin with a name, not with a path. */
+	argv[0] = (char[]){ "isobarctl" };
+	while ((option = getopt_long(argc, argv, short_options, options, NULL)) != -1) {
+		size_t n = strlen(given);
+
+		if (option == 'h')
+			return help(&ctl, 0, NULL);
+		if (option == 'V')
+			return version(&ctl, 0, NULL);
+		if (n + 1 == sizeof(given) || !set_option(&ctl, option))
+			return CTL_USAGE;
+		given[n] = (char)option;
+	}
+	return run(&ctl, given, argc - optind, argv + optind);
+}

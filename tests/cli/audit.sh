@@ -1,0 +1,174 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The audit on recorded ledgers: proven, skewed, incomplete, tampered with.
+set -eu
+# shellcheck source=tests/cli/expect.sh disable=SC2154
+. "$top_srcdir/tests/cli/expect.sh"
+cp "$here"/ledgers/*.json "$work"
+chmod u+w "$work"/*.json
+cd "$work"
+
+# change FILE SED-SCRIPT
+change() {
+	sed "$2" "$here/ledgers/$1" >"$1"
+}
+
+restore() {
+	cp "$here"/ledgers/*.json .
+}
+
+table='cluster lab, budget 1.500000 CPU, 3 nodes
+
+NODE                    SHARE     ENFORCED        FLOOR      CEILING
+a                    0.320000     0.320000     0.010000     1.500000
+b                    0.576000     0.576000     0.010000     1.500000
+c                    0.598500     0.598500     0.010000     1.500000
+
+shares 1.494500 + in flight 0.005500 = 1.500000 CPU; budget 1.500000; enforced 1.494500'
+run "$ctl" audit a.json b.json c.json
+ends 0
+out "$table
+proven: share + in flight = budget"
+err ''
+
+# The order in which they were gathered does not matter.
+run "$ctl" audit c.json b.json a.json
+ends 0
+
+run "$ctl" audit --json a.json b.json c.json
+ends 0
+err ''
+command='a field of the JSON'
+for field in '"budget_ucpu": 1500000' '"complaints": \[\]' '"in_flight_ucpu": 5500' \
+	'"proven": true' '"shares_ucpu": 1494500' '"rereads": 0'; do
+	grep -q -e "^  $field,\{0,1\}$" stdout || complain "$field is not there"
+done
+
+# A node is missing.
+run "$ctl" audit a.json b.json
+ends 1
+out 'cluster lab, budget 1.500000 CPU, 2 nodes
+
+NODE                    SHARE     ENFORCED        FLOOR      CEILING
+a                    0.320000     0.320000     0.010000     1.500000
+b                    0.576000     0.576000     0.010000     1.500000
+
+shares 0.896000 + in flight 0.104000 = 1.000000 CPU; budget 1.500000; enforced 0.896000
+NOT PROVEN:
+  node c is not in the collection, and a has traded with it
+  node c is not in the collection, and b has traded with it
+  the endowments do not add up to the budget: 1.000000 against 1.500000 CPU'
+err ''
+
+# Skewed: a was read before it gave what b has already received.
+change a.json 's/"sent_ucpu": 250000/"sent_ucpu": 240000/; s/"share_ucpu": 320000/"share_ucpu": 330000/'
+run "$ctl" audit a.json b.json c.json
+ends 1
+out 'cluster lab, budget 1.500000 CPU, 3 nodes
+
+NODE                    SHARE     ENFORCED        FLOOR      CEILING
+a                    0.330000     0.320000     0.010000     1.500000
+b                    0.576000     0.576000     0.010000     1.500000
+c                    0.598500     0.598500     0.010000     1.500000
+
+shares 1.504500 + in flight -0.004500 = 1.500000 CPU; budget 1.500000; enforced 1.494500
+NOT PROVEN:
+  a sent 0.240000 to b, which received 0.246000: a was read too early, or its journal is an old one'
+err ''
+
+# The same from a node that runs: it is read again.
+mkdir live
+cp a.json live/ledger.1.json
+cp "$here/ledgers/a.json" live/ledger.json
+serve "$work/live"
+run "$ctl" audit live/control b.json c.json
+ends 0
+out "$table
+proven: share + in flight = budget"
+restore
+
+# A share that the counters do not give.
+change b.json 's/"share_ucpu": 576000/"share_ucpu": 586000/'
+run "$ctl" audit a.json b.json c.json
+ends 1
+keep '/^NOT/,$!d'
+out 'NOT PROVEN:
+  b states a share that its counters do not give: 0.586000 against 0.576000 CPU
+  the shares and transfers in flight do not add up to the endowments: 1.510000 against 1.500000 CPU'
+restore
+
+# A kernel that enforces more than the share, or nothing at all.
+change c.json 's/"enforced_ucpu": 598500/"enforced_ucpu": 610000/'
+run "$ctl" audit a.json b.json c.json
+ends 1
+keep '/^NOT/,$!d'
+out 'NOT PROVEN:
+  c enforces more than its share: 0.610000 against 0.598500 CPU
+  the kernels together enforce more than the budget: 1.506000 against 1.500000 CPU'
+change c.json 's/"enforced_ucpu": 598500/"enforced_ucpu": "unlimited"/'
+run "$ctl" audit a.json b.json c.json
+ends 1
+command='an unlimited node'
+grep -q '^c                    0.598500    unlimited' stdout || complain 'is not shown'
+grep -q '^  c enforces more than its share: ' stdout || complain 'is not found'
+restore
+
+# A dry run enforces nothing that is known: the ledgers still add up.
+change c.json 's/"enforced_ucpu": 598500/"enforced_ucpu": null/'
+run "$ctl" audit a.json b.json c.json
+ends 0
+restore
+
+# Another budget; a node that has stopped; the same node twice.
+change b.json 's/"budget_ucpu": 1500000/"budget_ucpu": 1600000/; s/"halt": null/"halt": "amnesia"/'
+run "$ctl" audit a.json b.json c.json a.json
+ends 1
+keep '1,/^NOT/d'
+out '  b has a budget of 1.600000 CPU, a one of 1.500000
+  b has stopped trading
+  a appears twice
+  the endowments do not add up to the budget: 2.000000 against 1.500000 CPU
+  the kernels together enforce more than the budget: 1.814500 against 1.500000 CPU'
+restore
+
+# What is no ledger is no evidence.
+change a.json 's/"node": "a"/"node": "z"/'
+run "$ctl" audit a.json b.json c.json
+ends 1
+out ''
+err "isobarctl: 'a.json': id: not that of this node and cluster"
+head -c 100 "$here/ledgers/a.json" >a.json
+run "$ctl" audit a.json
+ends 1
+out ''
+err "isobarctl: 'a.json' line 6: premature end of input near '\"e'"
+: >a.json
+run "$ctl" audit a.json
+ends 1
+err "isobarctl: 'a.json' line 1: '[' or '{' expected near end of file"
+run "$ctl" audit ./nothing.json
+ends 1
+err "isobarctl: './nothing.json': No such file or directory"
+run "$ctl" audit --run-directory "$work/run" nobody
+ends 1
+err "isobarctl: connect to '$work/run/nobody/control': No such file or directory"
+run "$ctl" audit --run-directory "$work/run"
+ends 1
+err "isobarctl: no isobard has a socket in $work/run
+start one: systemctl start isobard@NAME, or isobard -f FILE; what it lacks: isobarctl check"
+restore
+
+# Without operands: all instances of this machine.
+for node in a b c; do
+	mkdir -p "run/$node"
+	cp "$node.json" "run/$node/ledger.json"
+	serve "$work/run/$node"
+done
+run "$ctl" audit --run-directory "$work/run"
+ends 0
+out "$table
+proven: share + in flight = budget"
+run "$ctl" audit --run-directory "$work/run" a b.json c
+ends 0
+out "$table
+proven: share + in flight = budget"

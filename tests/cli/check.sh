@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The preflight: what is missing, by name and with the remedy.
+set -eu
+# shellcheck source=tests/cli/expect.sh disable=SC2154
+. "$top_srcdir/tests/cli/expect.sh"
+cd "$work"
+
+# What this machine is like is not for this test to say.
+machine='/^[a-z]* *privileges /d; /^[a-z]* *eBPF meter /d; /^[a-z]* *cpu controller /d
+/^[a-z]* *cgroup /d; /^[a-z]* *limit /d; /remedy: /d'
+
+run "$ctl" check -f ./none.conf
+ends 1
+keep "$machine"
+out "missing  configuration      open './none.conf': No such file or directory
+
+not ready"
+err ''
+
+echo 'cluster = lab node = a buget = 1cpu' >bad.conf
+run "$ctl" check -f bad.conf
+ends 1
+keep "$machine"
+out "missing  configuration      bad.conf: line 1: unknown option 'buget'; did you mean 'budget'?
+
+not ready"
+
+"$ctl" keygen -o a >/dev/null
+"$ctl" keygen -o b >/dev/null
+cat >a.conf <<END
+cluster = lab
+node = a
+budget = 1.5cpu
+endowment = 0.5cpu
+cgroup = /isobar-no-such-group/job
+create-cgroup = yes
+dry-run = yes
+listen = tcp://127.0.0.1:0
+secret-key = $work/a.key
+state-directory = $work/state
+run-directory = $work/run
+control-group = isobar-no-such-group
+neighbour b {
+	address = tcp://localhost:7400
+	public-key = $work/b.pub
+}
+training {
+	coordinator = ipc://$work/nobody
+	data = $work/no-data
+	executable = $work/no-worker
+}
+END
+run "$ctl" check -f a.conf
+ends 1
+keep "$machine"
+out "ok       configuration      a.conf: node a of cluster lab
+warning  configuration      line 14: neighbour b: 'tcp://localhost:7400' is looked up by name, which can block; a number cannot
+ok       state directory    $work/state is not there yet and can be made
+missing  journal            no state directory yet
+ok       run directory      $work/run is not there yet and can be made
+ok       keys               public key $(sed -n 's/^public-key //p' a.pub)
+ok       listen address     tcp://127.0.0.1:0 is free
+ok       coordinator        ipc://$work/nobody listens
+missing  control group      there is no group 'isobar-no-such-group'
+missing  worker             '$work/no-worker': No such file or directory
+
+not ready"
+err ''
+
+# Nothing was made by looking.
+command='look for what was made'
+[ "$(ls)" = "a.conf
+a.key
+a.pub
+b.key
+b.pub
+bad.conf
+expected
+stderr
+stdout" ] || complain "$(ls)"
+
+mkdir state
+echo 'no journal at all' >state/journal
+chmod 644 a.key
+run "$ctl" check -f a.conf
+ends 1
+keep '/^missing *journal /,/remedy/!{/^missing *keys/,/remedy/!d}'
+out "missing  journal            $(sed -n 's/^missing *journal *//p' stdout)
+                            remedy: it is never replaced by a guess: see isobard(8), DIAGNOSTICS
+missing  keys               $(sed -n 's/^missing *keys *//p' stdout)
+                            remedy: chmod 600, and make a new pair if others could read it"
+command='what is said of a damaged journal'
+grep -q "journal.*$work/state/journal" stdout || complain 'does not name it'
+
+# Its own public key for a neighbour.
+chmod 600 a.key
+sed -i "s|public-key = .*|public-key = $work/a.pub|" a.conf
+run "$ctl" check -f a.conf
+keep '/^missing *keys/!d'
+out "missing  keys               neighbour b is given this node's own public key"
+
+run "$ctl" check --json -f a.conf
+ends 1
+err ''
+command='a field of the JSON'
+for field in '"file": "a.conf"' '"ok": true' '"ready": false'; do
+	grep -q -e "^  $field,\{0,1\}$" stdout || complain "$field is not there"
+done

@@ -1,0 +1,100 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# status, top and ledger: with one node, with several, with none, with a dead one.
+set -eu
+# shellcheck source=tests/cli/expect.sh disable=SC2154
+. "$top_srcdir/tests/cli/expect.sh"
+
+run_directory=$work/run
+mkdir "$run_directory"
+
+run "$ctl" --run-directory "$run_directory" status
+ends 1
+out ''
+err "isobarctl: no isobard has a socket in $run_directory
+start one: systemctl start isobard@NAME, or isobard -f FILE; what it lacks: isobarctl check"
+
+run "$ctl" --run-directory "$run_directory" top
+ends 1
+out ''
+err "isobarctl: no isobard has a socket in $run_directory
+start one: systemctl start isobard@NAME, or isobard -f FILE; what it lacks: isobarctl check"
+
+run "$ctl" --run-directory "$run_directory" -i a status
+ends 1
+out ''
+err "isobarctl: connect to '$run_directory/a/control': No such file or directory
+isobard is not running there; start it: systemctl start isobard@NAME, or isobard -f FILE"
+
+mkdir "$run_directory/a"
+cp "$here/status/a.json" "$run_directory/a/status.json"
+serve "$run_directory/a"
+
+run "$ctl" --run-directory "$run_directory" status
+ends 0
+out "$(cat "$here/status/a.txt")"
+err ''
+
+# The same by name and by socket, and as JSON what the node says.
+run "$ctl" status --run-directory "$run_directory" --instance a
+ends 0
+out "$(cat "$here/status/a.txt")"
+run "$ctl" status --socket "$run_directory/a/control" --json
+ends 0
+out "$(cat "$here/status/a.json")"
+err ''
+
+run "$ctl" ledger --run-directory "$run_directory"
+ends 1
+out ''
+err "isobarctl: '$run_directory/a/control': there is no ledger here"
+
+cp "$here/ledgers/a.json" "$run_directory/a/ledger.json"
+run "$ctl" ledger --run-directory "$run_directory"
+ends 0
+out "$(cat "$here/ledgers/a.json")"
+err ''
+
+mkdir "$run_directory/b"
+sed 's/"node": "a"/"node": "b"/; s/"state": "ok"/"state": "isolated"/' \
+	"$here/status/a.json" >"$run_directory/b/status.json"
+serve "$run_directory/b"
+
+run "$ctl" --run-directory "$run_directory" status
+ends 2
+out ''
+err "isobarctl: which one? choose with -i: a b"
+
+table='NODE         STATE        SHARE    QUOTA   ON-CPU     WAIT   DEMAND   MARGINAL    TASKS UP/NB
+a            ok          0.3000   0.3000   0.2980   0.1520   0.4500      -0.15      128   1/2
+b            isolated    0.3000   0.3000   0.2980   0.1520   0.4500      -0.15      128   1/2'
+sum='shares 0.600000 + in flight 0.008000 = 0.608000 CPU on 2 nodes'
+run "$ctl" --run-directory "$run_directory" top
+ends 0
+out "$table
+$sum"
+err ''
+
+run "$ctl" --run-directory "$run_directory" top --count 2 --interval 20ms
+ends 0
+out "$table
+$sum
+
+$table
+$sum"
+
+# A node that was killed leaves its socket: the others are still shown.
+stop_last
+run "$ctl" --run-directory "$run_directory" top -n 1
+ends 0
+out "NODE         STATE        SHARE    QUOTA   ON-CPU     WAIT   DEMAND   MARGINAL    TASKS UP/NB
+a            ok          0.3000   0.3000   0.2980   0.1520   0.4500      -0.15      128   1/2
+b            silent           -        -        -        -        -          -        -   0/0
+shares 0.300000 + in flight 0.004000 = 0.304000 CPU on 2 nodes"
+err ''
+
+run "$ctl" --run-directory "$run_directory" status -i b
+ends 1
+out ''
+err "isobarctl: connect to '$run_directory/b/control': Connection refused
+isobard is not running there; start it: systemctl start isobard@NAME, or isobard -f FILE"

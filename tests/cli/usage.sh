@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What isobarctl does with what it is told wrongly.
+set -eu
+# shellcheck source=tests/cli/expect.sh disable=SC2154
+. "$top_srcdir/tests/cli/expect.sh"
+
+help=$("$ctl" help)
+
+run "$ctl"
+ends 2
+out ''
+err "$help"
+
+for way in help --help -h; do
+	run "$ctl" $way
+	ends 0
+	out "$help"
+	err ''
+done
+
+version=$(sed -n 's/^#define PACKAGE_VERSION "\(.*\)"/\1/p' "$top_builddir/config.h")
+for way in version --version -V; do
+	run "$ctl" $way
+	ends 0
+	out "isobarctl $version"
+	err ''
+done
+
+run "$ctl" statsu
+ends 2
+out ''
+err "isobarctl: no command 'statsu'; did you mean 'status'?"
+
+run "$ctl" dance
+ends 2
+out ''
+err "isobarctl: no command 'dance'; see 'isobarctl help'"
+
+run "$ctl" status now
+ends 2
+out ''
+err "isobarctl: status takes no argument 'now'"
+
+run "$ctl" status --count 3
+ends 2
+out ''
+err "isobarctl: status takes no --count"
+
+run "$ctl" keygen -i a
+ends 2
+out ''
+err "isobarctl: keygen takes no --instance"
+
+run "$ctl" --frobnicate status
+ends 2
+out ''
+err "isobarctl: unrecognized option '--frobnicate'"
+
+run "$ctl" top -n 0
+ends 2
+out ''
+err "isobarctl: --count: '0' is no number above 0"
+
+run "$ctl" top --interval 2
+ends 2
+out ''
+err "isobarctl: --interval: '2' is no time of at least 10ms, such as 2s"
+
+run "$ctl" status --socket "/$(printf '%0120d' 0)"
+ends 2
+out ''
+err "isobarctl: the socket's path is longer than 107 characters"
+
+# Every command of the list is in the manual, and nothing else.
+page=$top_srcdir/man/isobarctl.8
+if [ -f "$page" ]; then
+	listed=$(echo "$help" | sed -n '/^commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p' | sort)
+	documented=$(sed -n 's/^\.It Cm \([a-z-]*\).*/\1/p' "$page" | sort -u)
+	command='compare isobarctl.8 with isobarctl help'
+	[ "$listed" = "$documented" ] || complain "listed: $listed
+documented: $documented"
+fi
