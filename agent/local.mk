@@ -47,6 +47,18 @@ agent_libs = %D%/libagent.a lib/libisobar.a \
 	%D%/meter_ebpf.c %D%/meter_ebpf.h \
 	%D%/meter_kernel.c %D%/meter_kernel.h
 
+# The node: everything brought together in one order.
+%C%_libagent_a_SOURCES += \
+	%D%/host.c %D%/host.h \
+	%D%/job.c %D%/job.h \
+	%D%/node.c %D%/node.h %D%/node_private.h \
+	%D%/node_conf.c \
+	%D%/node_status.c
+
+sbin_PROGRAMS += %D%/isobard
+%C%_isobard_SOURCES = %D%/isobard.c
+%C%_isobard_LDADD = $(agent_libs)
+
 bin_PROGRAMS += %D%/isobarctl
 %C%_isobarctl_SOURCES = \
 	%D%/isobarctl.c %D%/isobarctl.h \

@@ -3,13 +3,21 @@ lib_libisobar_a_SOURCES += \
 	lib/ata/ras.c lib/ata/ras.h \
 	lib/ata/score.c lib/ata/score.h \
 	lib/ata/strategy.c lib/ata/strategy.h \
-	lib/data/batch.c lib/data/batch.h \
 	lib/data/idx.c lib/data/idx.h \
 	lib/data/partition.c lib/data/partition.h \
 	lib/model/softmax.c lib/model/softmax.h \
-	lib/quant_vector.h \
 	lib/sgd/board.c lib/sgd/board.h \
 	lib/sgd/pace.c lib/sgd/pace.h \
 	lib/sgd/round.c lib/sgd/round.h \
-	lib/sgd/step.c lib/sgd/step.h \
 	lib/wire/train.c lib/wire/train.h
+
+# Loops over vectors: vectorised whatever the level of optimisation.  Their objects go
+# into libisobar.a; the flags change no result.
+noinst_LIBRARIES += lib/libhot.a
+lib_libhot_a_SOURCES = \
+	lib/data/batch.c lib/data/batch.h \
+	lib/hot.h \
+	lib/quant_vector.c lib/quant_vector.h \
+	lib/sgd/step.c lib/sgd/step.h
+lib_libhot_a_CFLAGS = $(lib_libisobar_a_CFLAGS) $(HOT_CFLAGS)
+lib_libisobar_a_LIBADD = $(lib_libhot_a_OBJECTS)

@@ -9,8 +9,9 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/ledger/ledger.c %D%/ledger/ledger.h \
 	%D%/ledger/record.c %D%/ledger/record.h \
 	%D%/price.h \
-	%D%/quant.c %D%/quant.h \
+	%D%/demand.c %D%/demand.h \
 	%D%/drift.c %D%/drift.h \
+	%D%/quant.c %D%/quant.h \
 	%D%/quantity.c %D%/quantity.h \
 	%D%/quota.c %D%/quota.h \
 	%D%/rng.c %D%/rng.h \

@@ -29,8 +29,10 @@ struct iso_quant_vector {
 	float rho;
 	int32_t index_min; /* exp(rho * index_min) >= FLT_MIN */
 	int32_t index_max; /* exp(rho * index_max) <= FLT_MAX */
-	float index_per_octave; /* ln 2 / rho */
-	float octave_per_index; /* rho / ln 2, as high and low part */
+	/* Derived: 16384 ln 2 / rho and rho / ln 2, each a short part and the rest. */
+	float fraction_per_octave;
+	float fraction_per_octave_low;
+	float octave_per_index;
 	float octave_per_index_low;
 };
 

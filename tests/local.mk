@@ -50,7 +50,10 @@ include tests/vm/local.mk
 check_PROGRAMS += $(unit_tests) $(sim_tests) $(other_tests) $(fuzz_targets)
 TESTS += $(unit_tests) $(sim_tests) $(other_tests)
 
-.PHONY: check-valgrind
+# The tests that need neither privileges nor a kernel feature: what sanitizers run.
+.PHONY: print-pure-tests check-valgrind
+print-pure-tests:
+	@echo $(unit_tests) $(sim_tests)
 check-valgrind: $(check_PROGRAMS)
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(unit_tests)' \
 	  LOG_COMPILER='$(VALGRIND) -q --error-exitcode=99 --leak-check=full --trace-children=yes'

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/data/partition.h"
+#include "lib/hot.h"
 
 void iso_batches_init(struct iso_batches *batches, uint32_t *order, uint32_t samples,
 		      uint64_t seed)
@@ -70,7 +71,7 @@ void iso_batch_draw(uint64_t seed, const uint32_t *part, uint32_t samples, uint3
 	}
 }
 
-static void to_floats(const uint8_t *restrict row, uint32_t features, float scale,
+ISO_HOT static void to_floats(const uint8_t *restrict row, uint32_t features, float scale,
 		      float *restrict out)
 {
 	for (uint32_t f = 0; f < features; f++)

@@ -36,10 +36,9 @@ void iso_pace_add(struct iso_pace *pace, uint64_t time_ns)
 	pace->mean_ns = sum / n;
 	pace->median_ns = median(values, n);
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t time = pace->times_ns[i];
+		uint64_t time = pace->times_ns[i], middle = pace->median_ns;
 
-		values[i] =
-		    time > pace->median_ns ? time - pace->median_ns : pace->median_ns - time;
+		values[i] = time > middle ? time - middle : middle - time;
 	}
 	pace->mad_ns = median(values, n);
 }

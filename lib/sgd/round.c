@@ -242,12 +242,12 @@ static struct task *open_task(struct iso_round *round, const struct iso_round_re
 	struct task *task = &round->tasks[result->task];
 	if (result->attempt == 0 || result->attempt > task->attempt)
 		return NULL;
-	/* A slot's earlier attempts were other tasks, a task's were the same one. */
-	if (round->greedy &&
-	    (result->attempt != task->attempt || result->worker != task->worker ||
-	     !iso_board_is_held(task)))
+	if (!round->greedy)
+		return task->state != TASK_DONE ? task : NULL;
+	/* A slot's earlier attempts were other tasks, not the same one again. */
+	if (result->attempt != task->attempt || result->worker != task->worker)
 		return NULL;
-	return task->state != TASK_DONE ? task : NULL;
+	return iso_board_is_held(task) ? task : NULL;
 }
 
 /* It lives, and we know how fast: whatever becomes of the result. */
@@ -409,7 +409,6 @@ static void expire(struct iso_round *round, uint32_t index)
 
 	round->totals.leases_expired++;
 	worker->suspect = true;
-	worker->has_params = false;
 	if (worker->backoff < BACKOFF_MAX)
 		worker->backoff++;
 	if (!round->greedy) {

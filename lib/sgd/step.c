@@ -3,21 +3,24 @@
 
 #include <string.h>
 
+#include "lib/hot.h"
+
 /* Plain loops with one rounding an element, so that every compiler gives the same bits. */
 
-void iso_sgd_step(float *restrict x, const float *restrict gradient, uint32_t n, float gamma)
+ISO_HOT void iso_sgd_step(float *restrict x, const float *restrict gradient, uint32_t n,
+			  float gamma)
 {
 	for (uint32_t i = 0; i < n; i++)
 		x[i] -= gamma * gradient[i];
 }
 
-void iso_sgd_add(float *restrict sum, const float *restrict gradient, uint32_t n)
+ISO_HOT void iso_sgd_add(float *restrict sum, const float *restrict gradient, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		sum[i] += gradient[i];
 }
 
-bool iso_sgd_finite(const float *values, uint32_t n)
+ISO_HOT bool iso_sgd_finite(const float *values, uint32_t n)
 {
 	/* The exponent is all ones for NaN and infinity: the sum then reaches the sign bit. */
 	uint32_t any = 0;

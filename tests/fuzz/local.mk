@@ -45,3 +45,5 @@ fuzz_targets += %D%/conf
 %C%_conf_LDADD = $(agent_libs)
 %C%_conf_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
 EXTRA_DIST += %D%/corpus/conf
+
+include tests/fuzz/learn.mk

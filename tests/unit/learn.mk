@@ -1,4 +1,12 @@
 unit_tests += \
+	tests/unit/data \
+	tests/unit/dataset \
+	tests/unit/quant_vector \
 	tests/unit/ras \
 	tests/unit/round \
-	tests/unit/strategy
+	tests/unit/softmax \
+	tests/unit/strategy \
+	tests/unit/train_wire
+
+tests_unit_quant_vector_SOURCES = tests/unit/quant_vector.c tests/unit/quant_plain.c
+tests_unit_quant_vector_CFLAGS = $(AM_CFLAGS) -ffp-contract=off

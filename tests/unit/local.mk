@@ -1,4 +1,4 @@
-unit_tests += %D%/quantity %D%/rng
+unit_tests += %D%/demand %D%/quantity %D%/rng
 unit_tests += %D%/cpuclock %D%/meter
 
 unit_tests += %D%/demo %D%/observer
@@ -7,6 +7,7 @@ unit_tests += %D%/demo %D%/observer
 unit_tests += %D%/curve %D%/workerlink
 
 unit_tests += %D%/conf %D%/control %D%/link %D%/status
+unit_tests += %D%/man
 EXTRA_DIST += %D%/conf
 
 include tests/unit/learn.mk

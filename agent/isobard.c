@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "agent/conf.h"
+#include "agent/log.h"
+#include "agent/loop.h"
+#include "agent/node.h"
+
+/* Exit status: done or ended by a signal, failed, wrong usage or configuration. */
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+enum action { RUN = 1, CHECK, INIT };
+
+struct agent {
+	struct loop loop;
+	struct loop_source signals;
+};
+
+static void usage(FILE *out)
+{
+	fputs("usage: isobard [-n | --init] [-f FILE]\n"
+	      "\n"
+	      "  -f, --file FILE   configuration (default " ISO_SYSCONFDIR "/isobar/isobard.conf)\n"
+	      "  -n, --check       check the configuration and exit\n"
+	      "      --init        make the journal of a new node and exit\n"
+	      "  -h, --help        show this\n"
+	      "  -V, --version     show the version\n",
+	      out);
+}
+
+static void on_signal(struct loop_source *source, short revents)
+{
+	struct agent *agent = (struct agent *)((char *)source - offsetof(struct agent, signals));
+	int signal_number = signals_consume(source->fd);
+
+	(void)revents;
+	if (signal_number == 0)
+		return;
+	log_info("got SIG%s, leaving", sigabbrev_np(signal_number));
+	loop_quit(&agent->loop);
+}
+
+static int run(const struct conf *conf)
+{
+	static const int signals[] = { SIGTERM, SIGINT, 0 };
+	struct agent agent = { 0 };
+	struct node *node = NULL;
+	struct error error = { 0 };
+	void *zmq_context = zmq_ctx_new();
+	int r;
+
+	agent.signals = (struct loop_source){
+		.fd = signals_open(signals), .events = ZMQ_POLLIN, .fn = on_signal,
+	};
+	r = zmq_context == NULL ? -errno : agent.signals.fd;
+	if (r >= 0)
+		r = loop_add(&agent.loop, &agent.signals);
+	if (r < 0)
+		error_errno(&error, r, "start");
+	else
+		r = node_open(conf, zmq_context, &agent.loop, &node, &error);
+	if (r == 0) {
+		log_info("%snode %s of cluster %s: ready",
+			 conf->dry_run ? "DRY-RUN (no limit is written): " : "", conf->node,
+			 conf->cluster);
+		r = loop_run(&agent.loop);
+		if (r < 0)
+			error_errno(&error, r, "event loop");
+		else if (node_failed(node))
+			r = error_set(&error, -EIO, "node %s cannot go on", conf->node);
+	}
+	if (r < 0)
+		log_error("isobard: %s", error.text);
+	node_close(node);
+	if (agent.signals.fd >= 0)
+		close(agent.signals.fd);
+	if (zmq_context != NULL)
+		zmq_ctx_term(zmq_context);
+	return r < 0 ? EXIT_FAILED : EXIT_DONE;
+}
+
+static int init(const struct conf *conf)
+{
+	struct error error = { 0 };
+
+	if (node_create(conf, &error) < 0) {
+		fprintf(stderr, "isobard: %s\n", error.text);
+		return EXIT_FAILED;
+	}
+	printf("isobard: node %s of cluster %s: journal made in %s\n", conf->node, conf->cluster,
+	       conf->state_directory);
+	return EXIT_DONE;
+}
+
+/* The options; returns the exit status to end with, or -1 to go on. */
+static int parse(int argc, char **argv, enum action *ret_action, const char **ret_file)
+{
+	static const struct option options[] = {
+		{ "file", required_argument, NULL, 'f' },
+		{ "check", no_argument, NULL, 'n' },
+		{ "init", no_argument, NULL, 'i' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "f:nhV", options, NULL)) != -1) {
+		switch (c) {
+		case 'f':
+			*ret_file = optarg;
+			break;
+		case 'n':
+			*ret_action = CHECK;
+			break;
+		case 'i':
+			*ret_action = INIT;
+			break;
+		case 'h':
+			usage(stdout);
+			return EXIT_DONE;
+		case 'V':
+			puts(PACKAGE_STRING);
+			return EXIT_DONE;
+		default:
+			usage(stderr);
+			return EXIT_USAGE;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "isobard: unexpected argument '%s'\n", argv[optind]);
+		return EXIT_USAGE;
+	}
+	return -1;
+}
+
+static int log_level(int configured)
+{
+	static const int levels[] = {
+		[CONF_LOG_ERROR] = LOG_ERR,
+		[CONF_LOG_WARNING] = LOG_WARNING,
+		[CONF_LOG_INFO] = LOG_INFO,
+		[CONF_LOG_DEBUG] = LOG_DEBUG,
+	};
+
+	return levels[configured];
+}
+
+int main(int argc, char **argv)
+{
+	static struct conf conf; /* too large for the stack */
+	const char *file = ISO_SYSCONFDIR "/isobar/isobard.conf";
+	enum action action = RUN;
+	struct error error = { 0 };
+	int status = parse(argc, argv, &action, &file);
+
+	if (status >= 0)
+		return status;
+	if (conf_load(file, &conf, &error) < 0) {
+		fprintf(stderr, "isobard: %s\n", error.text);
+		return EXIT_USAGE;
+	}
+	log_init(log_level(conf.log_level), getenv("JOURNAL_STREAM") != NULL);
+	for (unsigned i = 0; i < conf.warning_count; i++)
+		log_warn("%s", conf.warnings[i]);
+	switch (action) {
+	case CHECK:
+		return EXIT_DONE;
+	case INIT:
+		return init(&conf);
+	case RUN:
+		break;
+	}
+	return run(&conf);
+}
