@@ -145,9 +145,10 @@ bool poll_ready(const struct demo *demo, const struct sample *sample, char ret_w
 {
 	for (unsigned i = 0; i < demo->options.nodes; i++) {
 		const struct node_sample *node = &sample->nodes[i];
-		bool enforced = demo->options.dry_run || node->quota > 0;
+		bool works = demo->options.dry_run || (node->quota > 0 && !isnan(node->demand));
 
-		if (isnan(node->share) || !enforced) {
+		/* Isolated: its neighbours are not up yet. */
+		if (isnan(node->share) || !works || strcmp(node->state, "isolated") == 0) {
 			snprintf(ret_who, 64, "%s", demo->nodes[i].name);
 			return false;
 		}

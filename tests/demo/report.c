@@ -23,6 +23,14 @@ static double cpu_percent(const struct demo *demo, const struct child *child)
 	return demo->measured_s > 0 ? 100 * used_s / demo->measured_s : (double)NAN;
 }
 
+static void print_pair(FILE *out, double share, double demand)
+{
+	if (isnan(demand))
+		fprintf(out, "    %6.3f /     -", share);
+	else
+		fprintf(out, "    %6.3f /%6.3f", share, demand);
+}
+
 static void print_phases(FILE *out, const struct demo *demo)
 {
 	const struct history *history = &demo->history;
@@ -31,10 +39,12 @@ static void print_phases(FILE *out, const struct demo *demo)
 	fprintf(out, "  %-7s %17s %17s %17s\n", "", "before", "with co-tenant", "after");
 	for (unsigned i = 0; i < history->nodes; i++) {
 		fprintf(out, "  %-7s", demo->nodes[i].name);
-		for (unsigned k = 0; k < 3; k++)
-			fprintf(out, "    %6.3f /%6.3f",
-				history_settled(history, &history->phases[k], i, SERIES_SHARE),
-				history_settled(history, &history->phases[k], i, SERIES_DEMAND));
+		for (unsigned k = 0; k < 3; k++) {
+			const struct phase *phase = &history->phases[k];
+
+			print_pair(out, history_settled(history, phase, i, SERIES_SHARE),
+				   history_settled(history, phase, i, SERIES_DEMAND));
+		}
 		fputc('\n', out);
 	}
 }

@@ -148,12 +148,13 @@ static void write_node(FILE *out, const struct demo *demo, unsigned index)
 		"floor = 0.05cpu\n"
 		"cgroup = \"%s\"\n"
 		"on-exit = restore\n"
-		"dry-run = %s\n"
+		"%s"
 		"listen = \"tcp://127.0.0.1:%u\"\n"
 		"secret-key = \"%s/node.secret\"\n"
 		"state-directory = \"%s\"\n"
 		"run-directory = \"%s\"\n",
-		node->name, budget, endowment, group, options->dry_run ? "yes" : "no", node->port,
+		node->name, budget, endowment, group,
+		options->dry_run ? "dry-run = yes\ncreate-cgroup = yes\n" : "", node->port,
 		node->directory, node->directory, node->directory);
 	write_neighbours(out, demo, index);
 	fprintf(out,
