@@ -3,6 +3,7 @@
 cli_tests = \
 	%D%/audit.sh \
 	%D%/check.sh \
+	%D%/isobard.sh \
 	%D%/keygen.sh \
 	%D%/status.sh \
 	%D%/usage.sh

@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# isobard before it runs: options, checking a configuration, making a journal.
+set -eu
+# shellcheck source=tests/cli/expect.sh disable=SC2154
+. "$top_srcdir/tests/cli/expect.sh"
+isobard=$top_builddir/agent/isobard
+cd "$work"
+
+help=$("$isobard" --help)
+run "$isobard" -h
+ends 0
+out "$help"
+err ''
+
+run "$isobard" --version
+ends 0
+out "isobar $(sed -n 's/^#define PACKAGE_VERSION "\(.*\)"/\1/p' "$top_builddir/config.h")"
+err ''
+
+run "$isobard" --frobnicate
+ends 2
+out ''
+run "$isobard" now
+ends 2
+out ''
+err "isobard: unexpected argument 'now'"
+
+# Every bad file: the status for configurations, and what is wrong with it on one line.
+for file in "$top_srcdir"/tests/unit/conf/*.conf; do
+	run "$isobard" -n -f "$file"
+	ends 2
+	out ''
+	err "isobard: $file: $(sed -n '1s/^#: //p' "$file")"
+done
+
+run "$isobard" -n -f none.conf
+ends 2
+out ''
+err "isobard: open 'none.conf': No such file or directory"
+
+run "$isobard" -n -f "$top_srcdir/etc/isobard.conf"
+ends 0
+out ''
+err ''
+
+cat >a.conf <<END
+cluster = lab
+node = a
+budget = 1.5cpu
+endowment = 1.5cpu
+cgroup = /isobar-no-such-group/job
+dry-run = yes
+state-directory = $work/state
+run-directory = $work/run
+END
+
+# A journal is made once, on demand, and never by a start.
+mkdir -p state run
+run "$isobard" -f a.conf
+ends 1
+out ''
+run "$isobard" --init -f a.conf
+ends 0
+out "isobard: node a of cluster lab: journal made in $work/state"
+err ''
+run "$isobard" --init -f a.conf
+ends 1
+out ''
+
+# A wrong configuration makes nothing.
+echo 'floor = 2cpu' >>a.conf
+mv state/journal before
+run "$isobard" --init -f a.conf
+ends 2
+out ''
+err 'isobard: a.conf: line 3: budget: 1.5cpu is below the floor, 2cpu'
+command='look for a journal'
+[ ! -e state/journal ] || complain 'it is there'
