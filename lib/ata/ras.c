@@ -10,8 +10,8 @@
 /* Scores to look at for a first guess of the level, when there are many. */
 #define SAMPLE  1024u
 #define GUESSES 24
-/* Bisections before the heap takes over, if it is not ready for it sooner. */
-#define PROBES_MAX 40
+/* Probes before the heap takes over, if it is not ready for it sooner. */
+#define PROBES_MAX 48
 /* The heap is ready for this many cells and tasks. */
 #define FEW 64u
 
@@ -33,6 +33,7 @@ struct search {
 	uint32_t count;
 	uint64_t settled; /* tasks of workers that are no longer in cells */
 	uint64_t given;   /* members <= low: settled and certain tasks */
+	uint64_t over;    /* members <= high */
 };
 
 size_t iso_ras_workspace_bytes(uint32_t n)
@@ -42,18 +43,18 @@ size_t iso_ras_workspace_bytes(uint32_t n)
 
 /*
  * How many of score, 2 score, 3 score, ... batch * score, each rounded as the
- * heap would round it, are <= level.  The quotient can be off by one.
+ * heap would round it, are <= level.  Quotient and products are right to 2^-53
+ * and the count is below 2^32, so it is off by one at most.
  */
-static uint32_t members(double score, double level, uint32_t batch)
+static inline uint32_t members(double score, double level, uint32_t batch)
 {
 	double quotient = level / score;
-	uint32_t count = quotient < (double)batch ? (uint32_t)quotient : batch;
+	double most = (double)batch;
+	int64_t count = (int64_t)(quotient < most ? quotient : most);
 
-	while (count > 0 && (double)count * score > level)
-		count--;
-	while (count < batch && (double)(count + 1) * score <= level)
-		count++;
-	return count;
+	count -= (double)count * score > level;
+	count += (double)(count + 1) * score <= level;
+	return count < batch ? (uint32_t)count : batch;
 }
 
 /* Scores are positive, so their order is that of their bit patterns. */
@@ -92,31 +93,44 @@ static void narrow(struct search *search, double level, bool raise_low, uint32_t
 		search->low = level;
 	else
 		search->high = level;
+	/* Both outcomes are written in any case, again to spare a branch. */
 	for (uint32_t i = 0; i < search->count; i++) {
 		struct cell cell = search->cells[i];
 
-		if (raise_low)
-			cell.tasks = cell.probe;
-		if ((double)(cell.tasks + 1) * cell.score <= search->high) {
-			search->cells[kept++] = cell;
-			continue;
-		}
+		cell.tasks = raise_low ? cell.probe : cell.tasks;
+		bool keep = (double)(cell.tasks + 1) * cell.score <= search->high;
+		search->cells[kept] = cell;
+		kept += keep;
 		ret_tasks[cell.worker] = cell.tasks;
-		search->settled += cell.tasks;
+		search->settled += keep ? 0 : cell.tasks;
 	}
 	search->count = kept;
 }
 
-static void bisect(struct search *search, double guess, uint32_t batch, uint32_t *ret_tasks)
+/*
+ * Where to look next: where about a sixteenth of the bracket's members lie
+ * between the level and the B-th one, below it and above it in turn, as if they
+ * were spread evenly; every fourth time in the middle of the floats, so that nothing
+ * can make it slow.
+ */
+static double next_level(const struct search *search, int step, uint32_t batch)
 {
-	for (int i = 0; i < PROBES_MAX; i++) {
-		double level = between(search->low, search->high);
+	double inside = (double)(search->over - search->given);
+	double wanted = (double)(batch - search->given) + (step % 2 != 0 ? inside : -inside) / 16;
+	double level = search->low + (search->high - search->low) * (wanted / inside);
 
-		if (search->count <= FEW && batch - search->given <= FEW)
+	if (step % 4 != 3 && level > search->low && level < search->high)
+		return level;
+	return between(search->low, search->high);
+}
+
+static void bisect(struct search *search, uint32_t batch, uint32_t *ret_tasks)
+{
+	for (int step = 0; step < PROBES_MAX; step++) {
+		if (search->given == batch ||
+		    (search->count <= FEW && batch - search->given <= FEW))
 			return;
-		/* The guess was high enough a moment ago: try a little below it. */
-		if (i == 0 && guess > search->low && guess < search->high)
-			level = guess;
+		double level = next_level(search, step, batch);
 		/* No float between them: all that is left are ties at high. */
 		if (level <= search->low)
 			return;
@@ -124,6 +138,8 @@ static void bisect(struct search *search, double guess, uint32_t batch, uint32_t
 		narrow(search, level, total <= batch, ret_tasks);
 		if (total <= batch)
 			search->given = total;
+		else
+			search->over = total;
 	}
 }
 
@@ -172,19 +188,19 @@ static void finish(struct search *search, uint32_t batch, uint32_t *ret_tasks)
 		ret_tasks[heap[i].worker] = heap[i].tasks;
 }
 
-/* Cells for all scores <= high, and how many members <= high they have (capped). */
-static uint64_t gather(struct search *search, const double *scores, uint32_t n, uint32_t batch)
+/* Cells for all scores <= high, and how many members <= high they have; enough? */
+static bool gather(struct search *search, const double *scores, uint32_t n, uint32_t batch)
 {
-	uint64_t total = 0;
+	uint32_t count = 0;
 
-	search->count = 0;
+	/* Each is written, and kept or overwritten: no branch that would be guessed wrong. */
 	for (uint32_t i = 0; i < n; i++) {
-		if (scores[i] > search->high)
-			continue;
-		search->cells[search->count++] = (struct cell){ .score = scores[i], .worker = i };
-		total += members(scores[i], search->high, batch);
+		search->cells[count] = (struct cell){ .score = scores[i], .worker = i };
+		count += scores[i] <= search->high;
 	}
-	return total;
+	search->count = count;
+	search->over = probe(search, search->high, batch);
+	return search->over >= batch;
 }
 
 static double smallest(const double *scores, uint32_t n)
@@ -238,9 +254,21 @@ void iso_ras(const double *scores, uint32_t n, uint32_t batch, void *workspace,
 	if (batch == 0)
 		return;
 	/* 1/16 is about two standard deviations of what the sample can tell. */
-	double guess = guess_level(scores, n, batch, search.cells);
-	search.high = guess * 1.0625;
-	if (guess == 0 || gather(&search, scores, n, batch) < batch) {
+	search.high = 1.0625 * guess_level(scores, n, batch, search.cells);
+	bool enough = search.high > 0 && gather(&search, scores, n, batch);
+	/* A level t times as high has at least t times as many members, and mostly far more. */
+	if (!enough && search.over > 0) {
+		double times = (double)((batch + search.over - 1) / search.over);
+		double low = search.high;
+
+		search.high = low * (1 + times) / 2;
+		enough = gather(&search, scores, n, batch);
+		if (!enough) {
+			search.high = low * times;
+			enough = gather(&search, scores, n, batch);
+		}
+	}
+	if (!enough) {
 		search.high = smallest(scores, n) * (double)batch;
 		(void)gather(&search, scores, n, batch);
 	}
@@ -250,7 +278,7 @@ void iso_ras(const double *scores, uint32_t n, uint32_t batch, void *workspace,
 		least = search.cells[i].score < least ? search.cells[i].score : least;
 	assert(least > 0);
 	search.low = just_below(least);
-	bisect(&search, guess * 0.9375, batch, ret_tasks);
+	bisect(&search, batch, ret_tasks);
 	finish(&search, batch, ret_tasks);
 }
 

@@ -3,6 +3,9 @@
 bench_programs =
 bench_common = %D%/bench.c %D%/bench.h
 
+bench_programs += %D%/quantise %D%/ras
+%C%_quantise_SOURCES = %D%/quantise.c $(bench_common)
+%C%_ras_SOURCES = %D%/ras.c $(bench_common)
 if HAVE_CHECK
 bench_programs += %D%/clock
 %C%_clock_SOURCES = %D%/clock.c $(bench_common)
