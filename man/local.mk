@@ -1,3 +1,17 @@
-# Pages are written by hand; tests/unit/man.c and tests/lint/man*.sh hold them to the programs.
+# Written by hand; tests/unit/man.c and tests/lint/man*.sh hold them to the programs.
 dist_man_MANS += \
+	%D%/isobarctl.8 \
+	%D%/isobard.8 \
 	%D%/isobard.conf.5
+
+# The sources name the usual paths; what is installed names its own.
+install-data-hook: install-man-paths
+.PHONY: install-man-paths
+install-man-paths:
+	$(AM_V_at)for page in $(dist_man_MANS); do \
+	  installed='$(DESTDIR)$(mandir)'/man$${page##*.}/$${page##*/}; \
+	  sed -e 's|/etc/isobar|$(sysconfdir)/isobar|g' \
+	    -e 's|/var/lib/isobar|$(localstatedir)/lib/isobar|g' \
+	    -e 's|/usr/libexec/isobar|$(pkglibexecdir)|g' "$$installed" >"$$installed.new" && \
+	  $(INSTALL_DATA) "$$installed.new" "$$installed" && rm -f "$$installed.new" || exit 1; \
+	done

@@ -3,6 +3,9 @@ lint_tests = \
 	%D%/hardening.sh \
 	%D%/layers.sh \
 	%D%/man.sh \
+	%D%/mandiag.sh \
+	%D%/manhelp.sh \
+	%D%/maninstall.sh \
 	%D%/purity.sh \
 	%D%/tidy.sh
 dist_check_SCRIPTS += $(lint_tests)
