@@ -47,3 +47,4 @@ fuzz_targets += %D%/conf
 EXTRA_DIST += %D%/corpus/conf
 
 include tests/fuzz/learn.mk
+include tests/fuzz/trade.mk

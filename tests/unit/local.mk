@@ -13,4 +13,4 @@ EXTRA_DIST += %D%/conf
 include tests/unit/learn.mk
 unit_tests += %D%/drift %D%/quota
 
-unit_tests += %D%/journal
+include tests/unit/trade.mk
