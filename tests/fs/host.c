@@ -12,13 +12,16 @@
 #include "tests/test.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
+#include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define REMOUNT_RO (MS_REMOUNT | MS_BIND | MS_RDONLY)
 
 static char saved_path[64];
 
@@ -442,6 +445,30 @@ START_TEST(refuses_its_own_group)
 }
 END_TEST
 
+/* Only in the virtual machine: no test mounts anything on the host. */
+START_TEST(names_a_read_only_file_system)
+{
+	struct cgroup_config config = configure(group_path("job"));
+	struct mounts_controller mounts;
+	struct cgroup *cgroup = NULL;
+	struct error error = { 0 };
+
+	if (getenv("ISO_VM") == NULL)
+		return;
+	ck_assert_int_eq(mounts_find("", "cpu", &mounts, NULL), 0);
+	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
+	ck_assert_int_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	ck_assert_int_eq(mount(NULL, mounts.mount, NULL, REMOUNT_RO, NULL), 0);
+	ck_assert_int_eq(cgroup_open(&config, &cgroup, &error), -EROFS);
+	ck_assert_ptr_nonnull(strstr(error.text, "ProtectControlGroups=no"));
+	ck_assert_int_eq(mount(NULL, mounts.mount, NULL, MS_REMOUNT | MS_BIND, NULL), 0);
+	group_make("job");
+	ck_assert_int_eq(mount(NULL, mounts.mount, NULL, REMOUNT_RO, NULL), 0);
+	ck_assert_int_eq(cgroup_open(&config, &cgroup, &error), -EROFS);
+	ck_assert_ptr_nonnull(strstr(error.text, "ProtectControlGroups=no"));
+}
+END_TEST
+
 static void clean_up(void)
 {
 	group_clean();
@@ -474,6 +501,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, dry_run_writes_nothing);
 	tcase_add_test(tcase, names_the_ancestor_that_lacks_cpu);
 	tcase_add_test(tcase, refuses_its_own_group);
+	tcase_add_test(tcase, names_a_read_only_file_system);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

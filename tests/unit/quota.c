@@ -257,6 +257,27 @@ START_TEST(learns_where_the_period_begins)
 }
 END_TEST
 
+/* The timer of an idle group does not count its boundaries, which proves nothing. */
+START_TEST(learns_nothing_from_an_idle_job)
+{
+	struct iso_quota *quota = make(100000);
+	struct iso_quota_update update;
+
+	for (uint64_t i = 0; i < 100; i++) {
+		struct iso_quota_event event = {
+			.now_ns = i * 37 * MS,
+			.entitled_ucpu = 300000,
+			.has_periods = true,
+		};
+
+		ck_assert_ok(iso_quota_step(quota, &event, &update));
+		apply(quota, event.now_ns, &update);
+		ck_assert_uint_eq(iso_quota_align(quota, event.now_ns + 1), event.now_ns + 1);
+	}
+	ck_assert_uint_eq(update.wake_at_ns, UINT64_MAX); /* and does not look for ever */
+}
+END_TEST
+
 START_TEST(lowers_to_the_rest_of_the_period_then_to_the_share)
 {
 	struct iso_quota *quota = make(100000);
@@ -303,6 +324,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, underuse_is_not_made_up_for);
 	tcase_add_test(tcase, forgets_debt_when_the_meter_begins_anew);
 	tcase_add_test(tcase, learns_where_the_period_begins);
+	tcase_add_test(tcase, learns_nothing_from_an_idle_job);
 	tcase_add_test(tcase, lowers_to_the_rest_of_the_period_then_to_the_share);
 	tcase_add_test_raise_signal(tcase, dies_when_time_goes_back, 6 /* SIGABRT */);
 	suite_add_tcase(suite, tcase);
