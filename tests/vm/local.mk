@@ -4,6 +4,9 @@
 vm_programs =
 if HAVE_CHECK
 vm_programs += tests/fs/host
+if WITH_EBPF
+vm_programs += tests/bpf/meter
+endif
 endif
 dist_check_SCRIPTS += %D%/debian.tap %D%/fetch.sh %D%/init.sh %D%/run.sh
 EXTRA_DIST += %D%/merge.awk
