@@ -45,6 +45,7 @@ include tests/lint/local.mk
 include tests/cli/local.mk
 include tests/bench/local.mk
 include tests/demo/local.mk
+include tests/system/local.mk
 include tests/vm/local.mk
 
 check_PROGRAMS += $(unit_tests) $(sim_tests) $(other_tests) $(fuzz_targets)

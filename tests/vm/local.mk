@@ -1,7 +1,7 @@
 # Test programs that run again under Debian's kernel with cgroup v2, in qemu.
 # ./bootstrap check fetches the kernel into vm/ of the build directory.
 # Each prints TAP and ends within seconds there; ISO_VM=1 tells it where it is.
-vm_programs =
+vm_programs = $(abs_top_srcdir)/tests/system/trade.tap
 if HAVE_CHECK
 vm_programs += tests/fs/host
 if WITH_EBPF

@@ -1,0 +1,3 @@
+# Real agents with real cgroups; the same programs run in the virtual machine.
+dist_check_SCRIPTS += %D%/trade.tap
+TESTS += %D%/trade.tap
