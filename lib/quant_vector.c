@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "lib/quant_vector.h"
 
+#include <assert.h>
+#include <float.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -26,6 +28,11 @@
 /* An index in 1/16384: 2^17 of them and their fraction fit into 32 bits. */
 #define FRACTION_BITS 14
 #define FRACTION      16384.0f
+
+_Static_assert(FRACTION == 1 << FRACTION_BITS, "the same number twice");
+/* 151 octaves from 1 to the smallest denormal, at most 710 indices each. */
+_Static_assert(151ll * 710 << FRACTION_BITS < INT32_MAX, "an index must fit");
+_Static_assert(CODES_MAX <= INT16_MAX, "a code must fit");
 
 /* Adding and taking away 1.5 * 2^23 rounds to an integer. */
 #define ROUNDER 12582912.0f
@@ -127,6 +134,13 @@ static inline float value_of_code(const struct iso_quant_vector *quant, int32_t 
 	return float_of((bits | sign) & mask(code > 0));
 }
 
+static void assert_valid(const struct iso_quant_vector *quant)
+{
+	assert(quant->rho > 0);
+	assert(quant->index_min < quant->index_max);
+	assert(quant->index_max - quant->index_min < CODES_MAX);
+}
+
 ISO_HOT size_t iso_quant_vector_encode(const struct iso_quant_vector *quant,
 				       const float *restrict in, size_t n,
 				       int16_t *restrict codes)
@@ -134,6 +148,7 @@ ISO_HOT size_t iso_quant_vector_encode(const struct iso_quant_vector *quant,
 	const struct iso_quant_vector copy = *quant; /* nothing the loop writes can change it */
 	size_t strange = 0;
 
+	assert_valid(quant);
 	for (size_t done = 0; done < n;) {
 		size_t end = n - done < BLOCK ? n : done + BLOCK;
 		uint32_t count = 0;
@@ -158,6 +173,7 @@ ISO_HOT void iso_quant_vector_decode(const struct iso_quant_vector *quant,
 	const struct iso_quant_vector copy = *quant;
 	int32_t most = copy.index_max - copy.index_min + 1;
 
+	assert_valid(quant);
 	for (size_t i = 0; i < n; i++) {
 		int32_t signed_code = codes[i];
 		int32_t negative = signed_code >> 31;
@@ -174,6 +190,7 @@ ISO_HOT size_t iso_quant_vector_apply(const struct iso_quant_vector *quant, cons
 	const struct iso_quant_vector copy = *quant;
 	size_t strange = 0;
 
+	assert_valid(quant);
 	for (size_t done = 0; done < n;) {
 		size_t end = n - done < BLOCK ? n : done + BLOCK;
 		uint32_t count = 0;
@@ -229,6 +246,8 @@ enum iso_status iso_quant_vector_init(float rho, int32_t index_min, int32_t inde
 	};
 	quant.fraction_per_octave_low = (float)(fraction - (double)quant.fraction_per_octave);
 	quant.octave_per_index_low = (float)(octave - (double)quant.octave_per_index);
+	assert(value_of(&quant, index_min) >= FLT_MIN);
+	assert(value_of(&quant, index_max) <= FLT_MAX);
 	*ret_quant = quant;
 	return ISO_OK;
 }

@@ -130,6 +130,8 @@ static void bisect(struct search *search, uint32_t batch, uint32_t *ret_tasks)
 		if (search->given == batch ||
 		    (search->count <= FEW && batch - search->given <= FEW))
 			return;
+		assert(search->given < batch);
+		assert(search->over >= batch);
 		double level = next_level(search, step, batch);
 		/* No float between them: all that is left are ties at high. */
 		if (level <= search->low)
@@ -184,6 +186,7 @@ static void finish(struct search *search, uint32_t batch, uint32_t *ret_tasks)
 		heap[0].next = (double)(heap[0].tasks + 1) * heap[0].score;
 		sift_down(heap, search->count, 0);
 	}
+	assert(given == batch);
 	for (uint32_t i = 0; i < search->count; i++)
 		ret_tasks[heap[i].worker] = heap[i].tasks;
 }

@@ -26,6 +26,8 @@ double iso_ata_log_term(uint64_t round)
 /* sqrt(ln(2k^2)/K) + ln(2k^2)/K of Lemma 6.2. */
 static double relative_width(uint64_t count, double log_term)
 {
+	assert(count > 0);
+	assert(log_term > 0);
 	double ratio = log_term / (double)count;
 
 	return sqrt(ratio) + ratio;
@@ -49,6 +51,7 @@ double iso_ata_score_empirical(const struct iso_ata_samples *samples,
 		return 0;
 	double factor = 1 - width->constant * width->eta * relative_width(samples->count, log_term);
 
+	assert(factor < 1);
 	return factor > 0 ? iso_ata_mean_s(samples) * factor : 0;
 }
 

@@ -122,6 +122,7 @@ enum iso_status iso_strategy_init(void *memory, size_t size,
 	strategy->unseen = carve(&free_bytes, n * sizeof(uint32_t));
 	strategy->unsure = carve(&free_bytes, n * sizeof(uint32_t));
 	strategy->ras = free_bytes;
+	assert(free_bytes + iso_ras_workspace_bytes(config->workers) == (uint8_t *)memory + needed);
 	for (size_t i = 0; i < n; i++)
 		strategy->workers[i].rate_cpus = 1;
 	*ret_strategy = strategy;
@@ -157,6 +158,7 @@ static double score_of(const struct iso_strategy *strategy, const struct worker 
 	const struct iso_strategy_config *config = &strategy->config;
 	double score;
 
+	assert(worker->rate_cpus > 0);
 	if (config->kind == ISO_STRATEGY_ATA)
 		score = iso_ata_score(&worker->samples, &config->width, log_term);
 	else
@@ -168,6 +170,7 @@ static double score_of(const struct iso_strategy *strategy, const struct worker 
 /* `chosen` different members of list[count], at random, move to its front. */
 static void draw(struct iso_rng *rng, uint32_t *list, uint32_t count, uint32_t chosen)
 {
+	assert(chosen <= count);
 	for (uint32_t i = 0; i < chosen; i++) {
 		uint32_t j = i + (uint32_t)iso_rng_below(rng, count - i);
 		uint32_t swap = list[i];
@@ -181,6 +184,7 @@ static void draw(struct iso_rng *rng, uint32_t *list, uint32_t count, uint32_t c
 static void spread(struct iso_strategy *strategy, uint32_t *list, uint32_t count, uint32_t tasks,
 		   uint32_t *ret_tasks)
 {
+	assert(count > 0);
 	uint32_t rest = tasks % count;
 
 	for (uint32_t i = 0; i < count; i++)
@@ -233,6 +237,7 @@ enum iso_status iso_strategy_allocate(struct iso_strategy *strategy, uint64_t ro
 	const struct iso_strategy_config *config = &strategy->config;
 	uint32_t count = 0;
 
+	assert(round >= 1);
 	for (uint32_t i = 0; i < config->workers; i++)
 		if (strategy->workers[i].present)
 			strategy->present[count++] = i;

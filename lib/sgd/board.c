@@ -42,6 +42,7 @@ uint64_t iso_board_lease_end(const struct iso_round *round, const struct worker 
 
 void iso_board_set_state(struct iso_round *round, struct task *task, enum task_state state)
 {
+	assert(task->worker != NOBODY || state == TASK_QUEUED || state == TASK_FREE);
 	/* Only looked at in the states that have an owner. */
 	struct worker *owner = &round->workers[task->worker != NOBODY ? task->worker : 0];
 
@@ -123,6 +124,7 @@ static uint32_t best_worker(const struct iso_round *round, double typical)
 void iso_board_assign(struct iso_round *round, struct task *task, uint32_t worker)
 {
 	assert(!iso_board_is_held(task));
+	assert(round->workers[worker].present);
 	iso_board_set_state(round, task, TASK_FREE);
 	task->worker = worker;
 	task->attempt++;

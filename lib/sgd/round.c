@@ -90,6 +90,7 @@ enum iso_status iso_round_init(void *memory, size_t size, const struct iso_round
 	round->scores = carve(&free_bytes, config->workers * sizeof(double));
 	round->allocation = carve(&free_bytes, config->workers * sizeof(uint32_t));
 	round->ras = free_bytes;
+	assert(free_bytes + iso_ras_workspace_bytes(config->workers) == (uint8_t *)memory + needed);
 	*ret_round = round;
 	return ISO_OK;
 }
@@ -104,6 +105,10 @@ static void pass_time(struct iso_round *round, uint64_t now_ns)
 {
 	assert(now_ns >= round->now_ns);
 	assert(round->accepted <= round->config.batch);
+	assert(round->complete || round->accepted < round->config.batch);
+	assert(round->queued <= round->tasks_max);
+	assert(round->cancels <= round->tasks_max);
+	assert(!round->greedy || round->queued == 0);
 	round->now_ns = now_ns;
 }
 
@@ -407,6 +412,8 @@ static void expire(struct iso_round *round, uint32_t index)
 {
 	struct worker *worker = &round->workers[index];
 
+	assert(worker->present);
+	assert(worker->leased > 0);
 	round->totals.leases_expired++;
 	worker->suspect = true;
 	if (worker->backoff < BACKOFF_MAX)

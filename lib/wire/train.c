@@ -190,6 +190,7 @@ static size_t fixed_bytes(unsigned type)
 
 _Static_assert(HEAD_BYTES + 12 + ISO_TRAIN_TEXT_BYTES + TRAILER_BYTES <= ISO_TRAIN_FIXED_MAX,
 	       "the largest type must fit");
+_Static_assert(sizeof(float) == 4, "the block is an array of floats");
 _Static_assert(TASK_BYTES * ISO_TRAIN_TASKS_MAX + ISO_TRAIN_FIXED_MAX == ISO_TRAIN_HEAD_MAX,
 	       "room for all tasks");
 
@@ -446,6 +447,7 @@ struct iso_train_task iso_train_task(const struct iso_train_message *message, ui
 	const uint8_t *at = message->task_bytes + (size_t)TASK_BYTES * index;
 
 	assert(index < task_count(message));
+	assert(message->task_bytes != NULL);
 	return (struct iso_train_task){
 		.task = (uint32_t)iso_get_le(at, 4),
 		.attempt = (uint32_t)iso_get_le(at + 4, 4),
