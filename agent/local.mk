@@ -7,6 +7,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/cgroup_write.c \
 	%D%/clock.h \
 	%D%/curve.c %D%/curve.h \
+	%D%/directory.c %D%/directory.h \
 	%D%/error.c %D%/error.h \
 	%D%/journal.c %D%/journal.h \
 	%D%/log.c %D%/log.h \

@@ -11,11 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/clock.h"
 #include "agent/curve.h"
+#include "agent/directory.h"
 #include "agent/log.h"
 #include "agent/node_private.h"
 
@@ -45,8 +45,9 @@ int node_create(const struct conf *conf, struct error *reterr)
 	if (status != ISO_OK)
 		return error_set(reterr, -EINVAL, "endowment: %s (floor to budget)",
 				 iso_status_text(status));
-	if (mkdir(conf->state_directory, 0700) < 0 && errno != EEXIST)
-		return error_errno(reterr, -errno, "state directory %s", conf->state_directory);
+	r = directory_make(conf->state_directory, 0700, reterr);
+	if (r < 0)
+		return error_wrap(reterr, "state directory");
 	fd = open_state_directory(conf, reterr);
 	if (fd < 0)
 		return fd;
@@ -295,8 +296,9 @@ static int open_control(struct node *node, struct error *reterr)
 		.context = node,
 	};
 
-	if (mkdir(node->conf->run_directory, 0755) < 0 && errno != EEXIST)
-		return error_errno(reterr, -errno, "run directory %s", node->conf->run_directory);
+	int r = directory_make(node->conf->run_directory, 0755, reterr);
+	if (r < 0)
+		return error_wrap(reterr, "run directory");
 	return control_open(&config, node->loop, &node->control, reterr);
 }
 

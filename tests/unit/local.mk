@@ -7,7 +7,7 @@ unit_tests += %D%/demo %D%/observer
 unit_tests += %D%/curve %D%/workerlink
 
 unit_tests += %D%/conf %D%/control %D%/link %D%/status
-unit_tests += %D%/man
+unit_tests += %D%/directory %D%/man
 EXTRA_DIST += %D%/conf
 
 include tests/unit/learn.mk
