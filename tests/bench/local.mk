@@ -15,6 +15,14 @@ bench_programs += %D%/bpf
 endif
 endif
 
+# Real agents, with what the demo has for starting them.
+bench_cluster = %D%/cluster.c %D%/cluster.h $(bench_common)
+bench_programs += %D%/idle %D%/react
+%C%_idle_SOURCES = %D%/idle.c $(bench_cluster)
+%C%_idle_LDADD = tests/demo/libdemo.a $(agent_libs)
+%C%_react_SOURCES = %D%/react.c $(bench_cluster)
+%C%_react_LDADD = tests/demo/libdemo.a $(agent_libs)
+
 # Built with the tests, so that they do not rot; run by hand.
 check_PROGRAMS += $(bench_programs) %D%/run
 %C%_run_LDADD = $(JANSSON_LIBS)
