@@ -134,17 +134,15 @@ static bool crowd_price(const struct iso_share_params *params, const struct iso_
 	return true;
 }
 
-struct iso_share_offer iso_share_offer(const struct iso_share_params *params,
-				       const struct iso_cost *cost, const struct iso_box *box,
-				       int64_t share_ucpu, uint64_t now_ns,
-				       const struct iso_share_crowd *crowd)
+int64_t iso_share_relay(const struct iso_share_params *params, const struct iso_cost *cost,
+			const struct iso_box *box, int64_t share_ucpu, uint64_t now_ns,
+			const struct iso_share_crowd *crowd)
 {
-	struct iso_marginal here = iso_cost_marginal(cost, box, share_ucpu);
-	struct iso_share_offer offer = { here.price_q32, here.price_q32, here.curvature };
+	double curvature = iso_cost_marginal(cost, box, share_ucpu).curvature;
 	int64_t crowd_q32 = 0;
 
-	if (!crowd_price(params, crowd, now_ns, here.curvature, &crowd_q32))
-		return offer;
+	if (!crowd_price(params, crowd, now_ns, curvature, &crowd_q32))
+		return 0;
 
 	int64_t low = iso_cost_marginal(cost, box, box->floor_ucpu).price_q32;
 	int64_t high = iso_cost_marginal(cost, box, box->ceiling_ucpu).price_q32;
@@ -157,11 +155,17 @@ struct iso_share_offer iso_share_offer(const struct iso_share_params *params,
 		high = swap;
 	}
 	if (crowd_q32 < low)
-		offer.price_q32 += crowd_q32 - low;
-	else if (crowd_q32 > high)
-		offer.price_q32 += crowd_q32 - high;
-	offer.price_q32 = iso_price_clamp(offer.price_q32);
-	return offer;
+		return crowd_q32 - low;
+	return crowd_q32 > high ? crowd_q32 - high : 0;
+}
+
+struct iso_share_offer iso_share_offer(const struct iso_cost *cost, const struct iso_box *box,
+				       int64_t share_ucpu, int64_t relay_q32)
+{
+	struct iso_marginal here = iso_cost_marginal(cost, box, share_ucpu);
+
+	return (struct iso_share_offer){ iso_price_clamp(here.price_q32 + relay_q32),
+					 here.price_q32, here.curvature };
 }
 
 /* What this node would give to close the certain gap. */

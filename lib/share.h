@@ -86,28 +86,31 @@ struct iso_share_heard {
  * over the neighbours heard within T_fresh.  Inside the box mu is 0.  A
  * saturated node shows its neighbourhood's price, so that it relays instead
  * of blocking the graph; at equilibrium G(x) = clamp(lambda, G(floor),
- * G(ceiling)), the optimality condition.  All three G come from the same cost
- * in the same call, or measurement noise would be amplified.
+ * G(ceiling)), the optimality condition.
  *
- * heard: an array of structs that begin with a struct iso_share_heard, stride
- * bytes apart.
+ * What does not change while a tick hands out units is taken once: mu, with L
+ * at the share at the tick's beginning.  All G of a tick must come from the
+ * same cost, or measurement noise would be amplified.
  */
+struct iso_share_crowd {
+	const struct iso_share_heard *first;
+	size_t stride;          /* bytes from one to the next, which may be part of larger structs */
+	uint32_t count;
+};
+
+/* mu; now_ns is not before any heard->at_ns. */
+int64_t iso_share_relay(const struct iso_share_params *params, const struct iso_cost *cost,
+			const struct iso_box *box, int64_t share_ucpu, uint64_t now_ns,
+			const struct iso_share_crowd *crowd);
+
 struct iso_share_offer {
 	int64_t price_q32;      /* p */
 	int64_t marginal_q32;   /* G(x) */
 	double curvature;       /* L */
 };
 
-struct iso_share_crowd {
-	const struct iso_share_heard *first;
-	size_t stride;
-	uint32_t count;
-};
-
-struct iso_share_offer iso_share_offer(const struct iso_share_params *params,
-				       const struct iso_cost *cost, const struct iso_box *box,
-				       int64_t share_ucpu, uint64_t now_ns,
-				       const struct iso_share_crowd *crowd);
+struct iso_share_offer iso_share_offer(const struct iso_cost *cost, const struct iso_box *box,
+				       int64_t share_ucpu, int64_t relay_q32);
 
 enum iso_share_reason {
 	ISO_SHARE_SILENT = 0,   /* no new message from this neighbour since the last decision */

@@ -173,12 +173,13 @@ static uint32_t degree_of(const struct iso_trade *trade)
 	return degree;
 }
 
-static struct iso_share_offer offer_at(const struct iso_trade *trade, int64_t share_ucpu)
+/* mu of the neighbourhood as heard until now, for the cost of this tick. */
+static int64_t relay_at(const struct iso_trade *trade, int64_t share_ucpu)
 {
 	struct iso_share_crowd crowd = { &trade->edges[0].heard, sizeof(struct trade_edge),
 					 trade->ledger->edge_count };
 
-	return iso_share_offer(&trade->share, &trade->input.cost, &trade->box, share_ucpu,
+	return iso_share_relay(&trade->share, &trade->input.cost, &trade->box, share_ucpu,
 			       trade->input.now_ns, &crowd);
 }
 
@@ -187,8 +188,11 @@ static int64_t decide(struct iso_trade *trade)
 {
 	struct iso_ledger *ledger = trade->ledger;
 	uint32_t degree = degree_of(trade), count = ledger->edge_count;
-	struct iso_share_offer offer = offer_at(trade, iso_ledger_holdings(ledger));
-	int64_t debited = 0;
+	int64_t share_ucpu = iso_ledger_holdings(ledger), debited = 0;
+	int64_t room_ucpu = iso_ledger_room(ledger);
+	int64_t relay_q32 = relay_at(trade, share_ucpu);
+	struct iso_share_offer offer =
+	    iso_share_offer(&trade->input.cost, &trade->box, share_ucpu, relay_q32);
 
 	for (uint32_t n = 0; n < count; n++) {
 		/* Everyone gets the first look in turn: what is left to give is scarce. */
@@ -213,13 +217,15 @@ static int64_t decide(struct iso_trade *trade)
 			continue;
 		}
 		edge->decision = iso_share_flow(&trade->share, &offer, degree, &edge->heard,
-						iso_ledger_room(ledger), &edge->remainder_ucpu);
+						room_ucpu - debited, &edge->remainder_ucpu);
 		if (edge->decision.given_ucpu == 0)
 			continue;
 		iso_ledger_debit(ledger, k, edge->decision.given_ucpu);
 		debited += edge->decision.given_ucpu;
-		offer = offer_at(trade, iso_ledger_holdings(ledger));
+		offer = iso_share_offer(&trade->input.cost, &trade->box, share_ucpu - debited,
+					relay_q32);
 	}
+	assert(iso_ledger_holdings(ledger) == share_ucpu - debited);
 	trade->turn = count != 0 ? (trade->turn + 1) % count : 0;
 	return debited;
 }
@@ -303,8 +309,10 @@ int64_t iso_trade_commit(struct iso_trade *trade, uint64_t durable_seq)
 	assert_valid(trade);
 	iso_ledger_commit(ledger, durable_seq);
 	share_ucpu = iso_ledger_holdings(ledger);
-	trade->offer = offer_at(trade, share_ucpu);
+	trade->offer = iso_share_offer(&trade->input.cost, &trade->box, share_ucpu,
+				       relay_at(trade, share_ucpu));
 	trade->head_ucpu = iso_share_head(&trade->share, trade->box.ceiling_ucpu, share_ucpu);
+	trade->degree = degree_of(trade);
 	trade->seq++;
 	for (uint32_t k = 0; k < ledger->edge_count; k++) {
 		struct trade_edge *edge = &trade->edges[k];

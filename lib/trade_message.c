@@ -130,15 +130,12 @@ enum iso_status iso_trade_message(const struct iso_trade *trade, uint32_t index,
 				  uint8_t ret_bytes[ISO_EDGE_BYTES])
 {
 	const struct iso_ledger *ledger = trade->ledger;
-	uint16_t degree = 0;
 
 	assert(ledger->phase == ISO_LEDGER_IDLE);
 	if (index >= ledger->edge_count || !trade_edge_live(trade, index))
 		return ISO_E_UNKNOWN;
 	if (ledger->halt != ISO_HALT_NONE)
 		return ISO_E_HALTED;
-	for (uint32_t k = 0; k < ledger->edge_count; k++)
-		degree = (uint16_t)(degree + trade_edge_live(trade, k));
 
 	const struct iso_ledger_edge *counters = &ledger->edges[index];
 	const struct trade_edge *edge = &trade->edges[index];
@@ -165,7 +162,7 @@ enum iso_status iso_trade_message(const struct iso_trade *trade, uint32_t index,
 						  .exact_q32 = edge->code.exact_q32,
 						  .curvature = trade->offer.curvature,
 						  .head_ucpu = trade->head_ucpu,
-						  .degree = degree },
+						  .degree = (uint16_t)trade->degree },
 			ret_bytes);
 	*ret_peer = counters->peer;
 	return ISO_OK;

@@ -41,6 +41,7 @@ struct iso_trade {
 	struct iso_box box;
 	struct iso_share_offer offer;   /* as last shown */
 	int64_t head_ucpu;              /* as last shown */
+	uint32_t degree;                /* as last shown */
 	uint64_t received;
 	uint64_t drops[ISO_DROP_COUNT];
 	struct iso_ledger *ledger;

@@ -170,33 +170,40 @@ START_TEST(a_saturated_node_relays)
 
 	/* Nobody heard: its own marginal cost. */
 	crowd.count = 0;
-	offer = iso_share_offer(&params, &cost, &box, 600000, 100, &crowd);
+	offer = iso_share_offer(&cost, &box, 600000,
+				iso_share_relay(&params, &cost, &box, 600000, 100, &crowd));
 	ck_assert_double_eq_tol(iso_price_real(offer.price_q32), -0.4, 1e-9);
 	/* At its ceiling it shows the neighbourhood's mean price. */
 	crowd.count = 2;
-	offer = iso_share_offer(&params, &cost, &box, 600000, 100, &crowd);
+	offer = iso_share_offer(&cost, &box, 600000,
+				iso_share_relay(&params, &cost, &box, 600000, 100, &crowd));
 	ck_assert_double_eq_tol(iso_price_real(offer.price_q32), 0.05, 1e-9);
 	ck_assert_double_eq_tol(iso_price_real(offer.marginal_q32), -0.4, 1e-9);
 	/* The steeper neighbour counts less. */
 	heard[0].curvature = 3;
-	offer = iso_share_offer(&params, &cost, &box, 600000, 100, &crowd);
+	offer = iso_share_offer(&cost, &box, 600000,
+				iso_share_relay(&params, &cost, &box, 600000, 100, &crowd));
 	ck_assert_double_eq_tol(iso_price_real(offer.price_q32),
 				(0.2 / 4 - 0.1 / 2) / (1.0 / 4 + 1.0 / 2), 1e-9);
 	/* At its floor, if all others are cheaper still. */
 	heard[0] = heard[1] = heard_at(-2);
-	offer = iso_share_offer(&params, &cost, &box, 100000, 100, &crowd);
+	offer = iso_share_offer(&cost, &box, 100000,
+				iso_share_relay(&params, &cost, &box, 100000, 100, &crowd));
 	ck_assert_double_eq_tol(iso_price_real(offer.price_q32), -2, 1e-9);
 	/* Within the box mu is zero. */
 	heard[0] = heard[1] = heard_at(-0.5);
-	offer = iso_share_offer(&params, &cost, &box, 300000, 100, &crowd);
+	offer = iso_share_offer(&cost, &box, 300000,
+				iso_share_relay(&params, &cost, &box, 300000, 100, &crowd));
 	ck_assert_double_eq_tol(iso_price_real(offer.price_q32), -0.7, 1e-9);
 	/* What was heard long ago does not count. */
 	heard[0] = heard[1] = heard_at(0.2);
-	offer = iso_share_offer(&params, &cost, &box, 600000, 5001, &crowd);
+	offer = iso_share_offer(&cost, &box, 600000,
+				iso_share_relay(&params, &cost, &box, 600000, 5001, &crowd));
 	ck_assert_double_eq_tol(iso_price_real(offer.price_q32), -0.4, 1e-9);
 	/* A ceiling below the floor turns the clamp around, and nothing breaks. */
 	box = (struct iso_box){ 600000, 100000 };
-	offer = iso_share_offer(&params, &cost, &box, 600000, 100, &crowd);
+	offer = iso_share_offer(&cost, &box, 600000,
+				iso_share_relay(&params, &cost, &box, 600000, 100, &crowd));
 	ck_assert_double_eq_tol(iso_price_real(offer.price_q32), 0.2, 1e-9);
 }
 END_TEST
