@@ -94,7 +94,7 @@ struct iso_share_heard {
  */
 struct iso_share_crowd {
 	const struct iso_share_heard *first;
-	size_t stride;          /* bytes from one to the next, which may be part of larger structs */
+	size_t stride;          /* bytes from one to the next: they may lie in larger structs */
 	uint32_t count;
 };
 

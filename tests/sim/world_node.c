@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "tests/sim/world_state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void next_step(struct world *world, uint32_t i, enum step step, double delay_s)
+{
+	world->nodes[i].step = step;
+	world_push(world,
+		   (struct event){ .type = EVENT_STEP, .node = i, .epoch = world->nodes[i].epoch },
+		   delay_s);
+}
+
+static uint64_t clock_ns(const struct world *world, const struct node *node)
+{
+	return (uint64_t)(node->rate * (double)world->now_ns + node->offset_ns);
+}
+
+void world_enforce(struct world *world, struct node *node, int64_t ucpu)
+{
+	node->enforced_ucpu = ucpu / QUOTA_UCPU * QUOTA_UCPU;
+	world->counts.quota_writes++;
+}
+
+static void deliver(struct world *world, struct node *node, uint32_t index)
+{
+	struct message *message = &world->messages[index];
+
+	if (world->setup.mutant == WORLD_AMOUNTS) {
+		struct iso_edge_frame frame;
+		uint32_t k = 0;
+
+		while (node->peer_index[k] != message->source)
+			k++;
+		assert(iso_edge_decode(message->bytes, ISO_EDGE_BYTES, &frame) == ISO_OK);
+		node->believed[k] += message->amount;
+		frame.sent = node->believed[k];
+		iso_edge_encode(&frame, message->bytes);
+	}
+	enum iso_status status = iso_trade_receive(node->trade, clock_ns(world, node),
+						   world->nodes[message->source].config.node,
+						   message->bytes, ISO_EDGE_BYTES);
+
+	if (status == ISO_E_HALTED && !node->distrusted)
+		world_violate(world, "halted without cause", (uint32_t)(node - world->nodes), 0);
+	world_message_free(world, index);
+}
+
+static void step_begin(struct world *world, uint32_t i)
+{
+	struct node *node = &world->nodes[i];
+	struct iso_trade_input input = {
+		.now_ns = clock_ns(world, node),
+		.enforced_ucpu = node->enforced_ucpu,
+		.ceiling_ucpu = node->ceiling_ucpu,
+		.cost = node->cost,
+	};
+	enum iso_status status = iso_trade_begin(node->trade, &input, &node->plan);
+
+	assert(status == ISO_OK);
+	world->counts.credits += node->plan.credited_ucpu > 0;
+	world->counts.debits += node->plan.debited_ucpu > 0;
+	next_step(world, i, STEP_LOWER, 0.0002);
+}
+
+static void step_lower(struct world *world, uint32_t i)
+{
+	struct node *node = &world->nodes[i];
+
+	node->lower_late_ucpu = INT64_MAX;
+	if (node->plan.lower && world->setup.mutant == WORLD_LOWER_LATE) {
+		node->lower_late_ucpu = node->plan.limit_ucpu;
+		(void)!iso_trade_lowered(node->trade, node->plan.limit_ucpu);
+	} else if (node->plan.lower && world_chance(world, world->setup.stuck)) {
+		/* Read back higher than asked for, so the tick's gifts are taken back. */
+		if (iso_trade_lowered(node->trade, node->enforced_ucpu) != ISO_E_RANGE)
+			world_violate(world, "a failed lowering was accepted", i, 0);
+		iso_trade_abort(node->trade, &node->plan);
+		world->counts.aborts++;
+	} else if (node->plan.lower) {
+		world_enforce(world, node, node->plan.limit_ucpu);
+		if (iso_trade_lowered(node->trade, node->enforced_ucpu) != ISO_OK)
+			world_violate(world, "a lowering was refused", i, 0);
+	}
+	next_step(world, i, STEP_WRITE, 0.0002 + world_exponential(world, 0.0005));
+}
+
+static void step_write(struct world *world, uint32_t i)
+{
+	struct node *node = &world->nodes[i];
+	struct iso_record record;
+
+	node->written_seq = node->durable_seq;
+	if (node->plan.record) {
+		iso_trade_record(node->trade, &record);
+		iso_record_encode(&record, node->cache + record.seq % 2 * ISO_SLOT_BYTES);
+		node->written_seq = record.seq;
+	}
+	if (world->setup.mutant == WORLD_SEND_EARLY)
+		next_step(world, i, STEP_COMMIT, 0.0001);
+	else
+		next_step(world, i, STEP_SYNC, world_exponential(world, SYNC_S));
+}
+
+void world_sync_disk(struct world *world, struct node *node)
+{
+	memcpy(node->disk, node->cache, sizeof(node->disk));
+	if (iso_record_recover(node->disk, &node->durable) != ISO_OK)
+		world_violate(world, "a synced journal is damaged", (uint32_t)(node - world->nodes),
+			      0);
+}
+
+static void step_commit(struct world *world, uint32_t i)
+{
+	struct node *node = &world->nodes[i];
+	int64_t target;
+
+	node->durable_seq = node->written_seq;
+	target = iso_trade_commit(node->trade, node->durable_seq);
+	if (target / QUOTA_UCPU * QUOTA_UCPU > node->enforced_ucpu &&
+	    node->lower_late_ucpu == INT64_MAX && world->setup.mutant != WORLD_SEND_EARLY)
+		world_enforce(world, node, target);
+	for (uint32_t k = 0; k < node->inbox_count; k++)
+		deliver(world, node, node->inbox[k]);
+	node->inbox_count = 0;
+	next_step(world, i, STEP_SEND, 0.0001);
+}
+
+static void send_copy(struct world *world, const struct message *message)
+{
+	double delay_s = 0.001 + world_exponential(world, world->setup.delay_s);
+
+	if (world_chance(world, world->setup.loss) ||
+	    world->cut[message->source][message->destination]) {
+		world->counts.lost++;
+		return;
+	}
+	if (world_chance(world, world->setup.tail))
+		delay_s += world_exponential(world, 1);
+
+	uint32_t index = world_message_new(world);
+
+	world->messages[index] = *message;
+	world_push(
+	    world,
+	    (struct event){ .type = EVENT_MESSAGE, .node = message->destination, .message = index },
+	    delay_s);
+}
+
+static void step_send(struct world *world, uint32_t i)
+{
+	struct node *node = &world->nodes[i];
+	struct message message = { .source = i };
+	struct iso_edge_frame frame;
+	uint64_t peer;
+
+	for (uint32_t k = 0; k < iso_trade_edges(node->trade); k++) {
+		if (iso_trade_message(node->trade, k, &peer, message.bytes) != ISO_OK)
+			continue;
+		message.destination = node->peer_index[k];
+		if (world->setup.mutant == WORLD_AMOUNTS) {
+			assert(iso_edge_decode(message.bytes, ISO_EDGE_BYTES, &frame) == ISO_OK);
+			message.amount = frame.sent - node->told[k];
+			node->told[k] = frame.sent;
+		}
+		world->counts.messages++;
+		send_copy(world, &message);
+		if (world_chance(world, world->setup.duplicate)) {
+			world->counts.duplicated++;
+			send_copy(world, &message);
+		}
+	}
+	if (node->lower_late_ucpu != INT64_MAX)
+		world_enforce(world, node, node->lower_late_ucpu);
+	if (world->setup.mutant == WORLD_SEND_EARLY)
+		next_step(world, i, STEP_SYNC, world_exponential(world, SYNC_S));
+	else
+		next_step(world, i, STEP_IDLE, TICK_S * (0.8 + 0.4 * world_unit(world)));
+}
+
+static void step_sync(struct world *world, uint32_t i)
+{
+	struct node *node = &world->nodes[i];
+
+	if (memcmp(node->disk, node->cache, sizeof(node->disk)) != 0)
+		world_sync_disk(world, node);
+	if (world->setup.mutant == WORLD_SEND_EARLY)
+		next_step(world, i, STEP_IDLE, TICK_S * (0.8 + 0.4 * world_unit(world)));
+	else
+		next_step(world, i, STEP_COMMIT, 0.0001);
+}
+
+/* The agent has started: read the journal, make it durable, take it up. */
+static void step_resync(struct world *world, uint32_t i)
+{
+	struct node *node = &world->nodes[i];
+	struct iso_record record;
+
+	if (iso_record_recover(node->cache, &record) != ISO_OK) {
+		world_violate(world, "the journal cannot be recovered", i, 0);
+		return;
+	}
+	if (record.seq < node->durable.seq)
+		world_violate(world, "recovered an older state than was durable", i, 0);
+	if (world->setup.mutant != WORLD_TRUST_CACHE)
+		world_sync_disk(world, node);
+	enum iso_status status = iso_trade_open(node->trade, &record);
+
+	assert(status == ISO_OK);
+	node->durable_seq = record.seq;
+	for (uint32_t k = 0; k < record.edge_count; k++) {
+		node->told[k] = record.edges[k].sent;
+		node->believed[k] = record.edges[k].received;
+	}
+	node->up = true;
+	if (world->setup.mutant != WORLD_TRUST_CACHE) {
+		step_begin(world, i);
+		return;
+	}
+	/* Claim that the new incarnation is durable without writing it. */
+	step_begin(world, i);
+	if (node->plan.lower) {
+		world_enforce(world, node, node->plan.limit_ucpu);
+		(void)!iso_trade_lowered(node->trade, node->enforced_ucpu);
+	}
+	iso_trade_record(node->trade, &record);
+	node->written_seq = record.seq;
+	node->lower_late_ucpu = INT64_MAX;
+	node->epoch++; /* forget the step that step_begin scheduled */
+	next_step(world, i, STEP_COMMIT, 0.0001);
+}
+
+void world_crash(struct world *world, uint32_t i, bool power)
+{
+	struct node *node = &world->nodes[i];
+
+	(power ? world->counts.powers : world->counts.kills)[node->step]++;
+	if (node->up)
+		iso_trade_close(node->trade);
+	for (uint32_t k = 0; k < node->inbox_count; k++)
+		world_message_free(world, node->inbox[k]);
+	node->inbox_count = 0;
+	node->up = false;
+	node->epoch++;
+	if (power) {
+		bool torn = false;
+
+		/* Any subset of the sectors that were not synced has reached the disk. */
+		for (uint32_t k = 0; k < ISO_JOURNAL_BYTES; k += ISO_SECTOR_BYTES) {
+			if (memcmp(node->disk + k, node->cache + k, ISO_SECTOR_BYTES) == 0)
+				continue;
+			torn = true;
+			if (world_chance(world, 0.5))
+				memcpy(node->disk + k, node->cache + k, ISO_SECTOR_BYTES);
+		}
+		memcpy(node->cache, node->disk, sizeof(node->cache));
+		world->counts.torn += torn;
+
+		struct iso_record before = node->durable;
+
+		if (iso_record_recover(node->disk, &node->durable) != ISO_OK)
+			world_violate(world, "power loss damaged the journal", i, 0);
+		else if (node->durable.seq < before.seq)
+			world_violate(world, "power loss took back a durable record", i, 0);
+		node->enforced_ucpu = 0;
+		node->powered = false;
+	}
+	world_push(world, (struct event){ .type = EVENT_RESTART, .node = i, .epoch = node->epoch },
+		   power ? 0.5 + world_exponential(world, 2)
+			 : 0.05 + world_exponential(world, 0.5));
+}
+
+void world_step(struct world *world, uint32_t i)
+{
+	struct node *node = &world->nodes[i];
+
+	if (!world->calm && world_chance(world, world->setup.crash)) {
+		world_crash(world, i, world_chance(world, 0.5));
+		return;
+	}
+	switch (node->step) {
+	case STEP_IDLE: step_begin(world, i); break;
+	case STEP_LOWER: step_lower(world, i); break;
+	case STEP_WRITE: step_write(world, i); break;
+	case STEP_SYNC: step_sync(world, i); break;
+	case STEP_COMMIT: step_commit(world, i); break;
+	case STEP_SEND: step_send(world, i); break;
+	case STEP_RESYNC: step_resync(world, i); break;
+	case STEP_COUNT: abort();
+	}
+}
+
+void world_restart(struct world *world, uint32_t i)
+{
+	struct node *node = &world->nodes[i];
+
+	/* After a boot the cgroup is made with the floor before any task enters it. */
+	if (!node->powered) {
+		int64_t least = node->config.floor_ucpu < node->ceiling_ucpu
+				    ? node->config.floor_ucpu
+				    : node->ceiling_ucpu;
+
+		world_enforce(world, node, least);
+	}
+	node->powered = true;
+	next_step(world, i, STEP_RESYNC, 0.001);
+}
+
+void world_receive(struct world *world, const struct event *event)
+{
+	struct node *node = &world->nodes[event->node];
+
+	/* Between begin and commit a message waits in the socket. */
+	if (!node->up || (node->step != STEP_IDLE && node->inbox_count == INBOX_MAX))
+		world_message_free(world, event->message);
+	else if (node->step != STEP_IDLE)
+		node->inbox[node->inbox_count++] = event->message;
+	else
+		deliver(world, node, event->message);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_TEST_WORLD_STATE_H
+#define ISO_TEST_WORLD_STATE_H
+
+#include "tests/sim/world.h"
+
+/* Inside of tests/sim/world*.c only. */
+
+#define SECOND_NS     1000000000.0
+#define TICK_S	      0.2
+#define SYNC_S	      0.005
+#define PER_NODE_UCPU 500000
+#define QUOTA_UCPU    10 /* one µs per period of 100 ms */
+#define INBOX_MAX     512u
+
+/* Where a node is in its tick; each is one event, so that anything may happen between two. */
+enum step {
+	STEP_IDLE = 0,
+	STEP_LOWER,
+	STEP_WRITE,
+	STEP_SYNC,
+	STEP_COMMIT,
+	STEP_SEND,
+	STEP_RESYNC,
+	STEP_COUNT,
+};
+
+enum event_type { EVENT_STEP = 1, EVENT_MESSAGE, EVENT_RESTART, EVENT_HEAL, EVENT_WEATHER };
+
+struct event {
+	uint64_t at_ns;
+	uint64_t order;
+	enum event_type type;
+	uint32_t node;
+	uint32_t epoch; /* of the node when a step was scheduled; a crash outdates it */
+	uint32_t message;
+};
+
+struct message {
+	uint32_t source, destination;
+	uint64_t amount; /* WORLD_AMOUNTS only */
+	uint8_t bytes[ISO_EDGE_BYTES];
+};
+
+struct node {
+	struct iso_trade *trade;
+	struct iso_trade_config config;
+	struct iso_trade_peer peers[ISO_DEGREE_MAX];
+	uint32_t peer_index[ISO_DEGREE_MAX]; /* node at the other end */
+	uint32_t peer_edge[ISO_DEGREE_MAX];  /* number of this edge there */
+	struct iso_cost cost;
+	int64_t ceiling_ucpu;
+	double rate, offset_ns;
+	bool up, powered, distrusted;
+	uint32_t epoch;
+	enum step step;
+	struct iso_trade_plan plan;
+	uint64_t written_seq, durable_seq;
+	int64_t enforced_ucpu, lower_late_ucpu;
+	uint8_t disk[ISO_JOURNAL_BYTES], cache[ISO_JOURNAL_BYTES];
+	struct iso_record durable; /* what the disk would give */
+	uint32_t inbox[INBOX_MAX], inbox_count;
+	uint64_t told[ISO_DEGREE_MAX];	   /* WORLD_AMOUNTS: S in the last message */
+	uint64_t believed[ISO_DEGREE_MAX]; /* WORLD_AMOUNTS: sum of the amounts that came */
+};
+
+struct world {
+	struct world_setup setup;
+	struct iso_rng rng;
+	struct iso_quant quant;
+	uint32_t count;
+	int64_t budget_ucpu;
+	struct node *nodes;
+	bool cut[WORLD_NODES_MAX][WORLD_NODES_MAX];
+	uint64_t now_ns, order, digest;
+	struct event *heap;
+	uint32_t heap_count, heap_max;
+	struct message *messages;
+	uint32_t *spare, spare_count, message_max;
+	struct world_counts counts;
+	struct iso_audit_node *snapshots;
+	bool calm;
+	bool broken;
+	char violation[200];
+};
+
+/* Randomness, all of it from the seed. */
+double world_unit(struct world *world);
+double world_exponential(struct world *world, double mean);
+bool world_chance(struct world *world, double probability);
+
+/* Events in the order of their time, and the messages that some of them carry. */
+void world_push(struct world *world, struct event event, double delay_s);
+struct event world_pop(struct world *world);
+uint32_t world_message_new(struct world *world);
+void world_message_free(struct world *world, uint32_t message);
+
+/* A node's life. */
+void world_step(struct world *world, uint32_t i);
+void world_restart(struct world *world, uint32_t i);
+void world_receive(struct world *world, const struct event *event);
+void world_crash(struct world *world, uint32_t i, bool power);
+void world_sync_disk(struct world *world, struct node *node);
+void world_enforce(struct world *world, struct node *node, int64_t ucpu);
+
+/* What must hold. */
+void world_violate(struct world *world, const char *what, uint32_t node, int64_t by);
+void world_check(struct world *world);
+void world_audit(struct world *world);
+
+#endif
