@@ -27,7 +27,7 @@ out ''
 err "isobard: unexpected argument 'now'"
 
 # Every bad file: the status for configurations, and what is wrong with it on one line.
-for file in "$top_srcdir"/tests/unit/conf/*.conf; do
+for file in "$top_srcdir"/tests/unit/badconf/*.conf; do
 	run "$isobard" -n -f "$file"
 	ends 2
 	out ''

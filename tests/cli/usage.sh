@@ -71,13 +71,3 @@ run "$ctl" status --socket "/$(printf '%0120d' 0)"
 ends 2
 out ''
 err "isobarctl: the socket's path is longer than 107 characters"
-
-# Every command of the list is in the manual, and nothing else.
-page=$top_srcdir/man/isobarctl.8
-if [ -f "$page" ]; then
-	listed=$(echo "$help" | sed -n '/^commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p' | sort)
-	documented=$(sed -n 's/^\.It Cm \([a-z-]*\).*/\1/p' "$page" | sort -u)
-	command='compare isobarctl.8 with isobarctl help'
-	[ "$listed" = "$documented" ] || complain "listed: $listed
-documented: $documented"
-fi

@@ -8,7 +8,7 @@ unit_tests += %D%/curve %D%/workerlink
 
 unit_tests += %D%/conf %D%/control %D%/link %D%/status
 unit_tests += %D%/directory %D%/man
-EXTRA_DIST += %D%/conf
+EXTRA_DIST += %D%/badconf
 
 include tests/unit/learn.mk
 unit_tests += %D%/drift %D%/quota
