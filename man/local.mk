@@ -1,5 +1,6 @@
 # Written by hand; tests/unit/man.c and tests/lint/man*.sh hold them to the programs.
 dist_man_MANS += \
+	%D%/isobar.7 \
 	%D%/isobarctl.8 \
 	%D%/isobard.8 \
 	%D%/isobard.conf.5

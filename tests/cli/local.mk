@@ -3,8 +3,10 @@
 cli_tests = \
 	%D%/audit.sh \
 	%D%/check.sh \
+	%D%/examples.sh \
 	%D%/isobard.sh \
 	%D%/keygen.sh \
+	%D%/quickstart.sh \
 	%D%/status.sh \
 	%D%/usage.sh
 dist_check_SCRIPTS += $(cli_tests)

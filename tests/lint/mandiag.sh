@@ -1,7 +1,9 @@
 #!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Every message that the manual explains must be in the programs.  A heading
 # of a -diag list is the message with its variable parts in capitals (N for a
 # number); what is between those must stand in a string of the source.
+# shellcheck disable=SC2154 # from the Makefile
 cd "$top_srcdir" || exit 99
 source=$(mktemp) || exit 99
 trap 'rm -f "$source"' EXIT

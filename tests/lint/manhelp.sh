@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # What --help says and what the manual says: the same options, in the same
 # pairs, and for isobarctl the same commands, each with an example.
 status=0

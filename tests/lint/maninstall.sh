@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Each page is installed, and names the paths of this build: those are what an
 # operator types.
 root=$(mktemp -d) || exit 99
