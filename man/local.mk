@@ -1,5 +1,8 @@
 # Written by hand; tests/unit/man.c and tests/lint/man*.sh hold them to the programs.
 dist_man_MANS += \
+	%D%/isobar-coordinator.8 \
+	%D%/isobar-coordinator.conf.5 \
+	%D%/isobar-worker.8 \
 	%D%/isobar.7 \
 	%D%/isobarctl.8 \
 	%D%/isobard.8 \
