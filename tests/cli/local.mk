@@ -11,7 +11,7 @@ cli_tests = \
 	%D%/usage.sh
 dist_check_SCRIPTS += $(cli_tests)
 TESTS += $(cli_tests)
-EXTRA_DIST += %D%/expect.sh %D%/ledgers %D%/status
+EXTRA_DIST += %D%/expect.sh %D%/answers %D%/ledgers
 
 check_PROGRAMS += %D%/answer
 %C%_answer_SOURCES = %D%/answer.c

@@ -27,21 +27,21 @@ err "isobarctl: connect to '$run_directory/a/control': No such file or directory
 isobard is not running there; start it: systemctl start isobard@NAME, or isobard -f FILE"
 
 mkdir "$run_directory/a"
-cp "$here/status/a.json" "$run_directory/a/status.json"
+cp "$here/answers/a.json" "$run_directory/a/status.json"
 serve "$run_directory/a"
 
 run "$ctl" --run-directory "$run_directory" status
 ends 0
-out "$(cat "$here/status/a.txt")"
+out "$(cat "$here/answers/a.txt")"
 err ''
 
 # The same by name and by socket, and as JSON what the node says.
 run "$ctl" status --run-directory "$run_directory" --instance a
 ends 0
-out "$(cat "$here/status/a.txt")"
+out "$(cat "$here/answers/a.txt")"
 run "$ctl" status --socket "$run_directory/a/control" --json
 ends 0
-out "$(cat "$here/status/a.json")"
+out "$(cat "$here/answers/a.json")"
 err ''
 
 run "$ctl" ledger --run-directory "$run_directory"
@@ -57,7 +57,7 @@ err ''
 
 mkdir "$run_directory/b"
 sed 's/"node": "a"/"node": "b"/; s/"state": "ok"/"state": "isolated"/' \
-	"$here/status/a.json" >"$run_directory/b/status.json"
+	"$here/answers/a.json" >"$run_directory/b/status.json"
 serve "$run_directory/b"
 
 run "$ctl" --run-directory "$run_directory" status
