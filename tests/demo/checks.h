@@ -12,9 +12,10 @@
  */
 #define CHECKS_MAX	      12
 #define CHECKS_PHASES_FROM_S  20 /* shorter runs: whether shares follow demand is not judged */
-#define CHECKS_ACCURACY_S     45 /* from here the full goal */
 #define CHECKS_ACCURACY	      0.80
-#define CHECKS_ACCURACY_EARLY 0.70 /* from CHECKS_PHASES_FROM_S; shorter: not judged */
+#define CHECKS_ACCURACY_CPU_S 60 /* budget x seconds from which this is wanted */
+#define CHECKS_EARLY	      0.70
+#define CHECKS_EARLY_CPU_S    30 /* from here this; below, accuracy is not judged */
 
 enum check_state { CHECK_HELD = 1, CHECK_FAILED, CHECK_NOT_JUDGED };
 

@@ -32,29 +32,30 @@
 
 static void usage(FILE *to)
 {
-	fprintf(to,
-		"usage: demo [OPTION...]\n"
-		"\n"
-		"Starts isobard nodes that share one CPU budget, a coordinator and a worker on\n"
-		"each node, trains on Fashion-MNIST, lets a CPU-hungry co-tenant visit node 2 in\n"
-		"the middle third, and checks what must hold.  Exit status 0: all held.\n"
-		"\n"
-		"  --seconds N        length of the run (60)\n"
-		"  --nodes N          2 to %d (4), in a ring\n"
-		"  --budget CPU       shared by all nodes, such as 1.5cpu; 0.1cpu a node at least\n"
-		"                     (1.5cpu, or three quarters of the machine if that is less)\n"
-		"  --allocation NAME  how the coordinator allots tasks (ata)\n"
-		"  --data DIRECTORY   the data set (/usr/share/datasets/fashion-mnist)\n"
-		"  --json FILE        the report with every sample\n"
-		"  --plot FILE.svg    a picture of shares, demand and accuracy (needs gnuplot)\n"
-		"  --dry-run          trade, but write no quota; so it is without root\n"
-		"  --keep             keep the directory with logs and configurations\n"
-		"\n"
-		"Runs shorter than %d s say nothing about accuracy or whether shares follow\n"
-		"demand: the report then lists these checks as not judged.  The accuracy wanted\n"
-		"is %.2f from %d s on and %.2f before.\n",
-		HISTORY_NODES_MAX, CHECKS_PHASES_FROM_S, CHECKS_ACCURACY, CHECKS_ACCURACY_S,
-		CHECKS_ACCURACY_EARLY);
+	fprintf(
+	    to,
+	    "usage: demo [OPTION...]\n"
+	    "\n"
+	    "Starts isobard nodes that share one CPU budget, a coordinator and a worker on\n"
+	    "each node, trains on Fashion-MNIST, lets a CPU-hungry co-tenant visit node 2 in\n"
+	    "the middle third, and checks what must hold.  Exit status 0: all held.\n"
+	    "\n"
+	    "  --seconds N        length of the run (60)\n"
+	    "  --nodes N          2 to %d (4), in a ring\n"
+	    "  --budget CPU       shared by all nodes, such as 1.5cpu; 0.1cpu a node at least\n"
+	    "                     (1.5cpu, or three quarters of the machine if that is less)\n"
+	    "  --allocation NAME  how the coordinator allots tasks (ata)\n"
+	    "  --data DIRECTORY   the data set (/usr/share/datasets/fashion-mnist)\n"
+	    "  --json FILE        the report with every sample\n"
+	    "  --plot FILE.svg    a picture of shares, demand and accuracy (needs gnuplot)\n"
+	    "  --dry-run          trade, but write no quota; so it is without root\n"
+	    "  --keep             keep the directory with logs and configurations\n"
+	    "\n"
+	    "Runs shorter than %d s do not show whether shares follow demand, and what is\n"
+	    "learnt takes CPU: an accuracy of %.2f is wanted from %d s of CPU on (budget x\n"
+	    "seconds), %.2f from %d s on.  Checks that do not apply are listed as not judged.\n",
+	    HISTORY_NODES_MAX, CHECKS_PHASES_FROM_S, CHECKS_ACCURACY, CHECKS_ACCURACY_CPU_S,
+	    CHECKS_EARLY, CHECKS_EARLY_CPU_S);
 }
 
 __attribute__((format(printf, 1, 2))) static _Noreturn void refuse(const char *format, ...)

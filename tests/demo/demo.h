@@ -72,6 +72,7 @@ struct demo {
 	uid_t user; /* of whatever needs no privilege */
 	gid_t gid;
 	struct groups groups;
+	char service_group[DEMO_PATH_BYTES]; /* of the agents and the coordinator; "": dry run */
 	struct node nodes[HISTORY_NODES_MAX];
 	char coordinator_socket[DEMO_PATH_BYTES];
 	unsigned coordinator_port;

@@ -15,6 +15,15 @@
 
 #define PARENT "isobar-demo"
 
+/*
+ * A budget is a promise about this machine.  So that others' work does not
+ * break it, the demo weighs as much as a hundred busy processes (the most that
+ * v2 knows); within it the agents weigh as much as eight jobs: they need
+ * little, but at once.
+ */
+#define DEMO_WEIGHT    100u
+#define SERVICE_WEIGHT 8u
+
 /* Whether a list such as "rw,cpu,cpuacct" or "cpuset cpu io" has the word. */
 static bool has_word(const char *list, const char *word)
 {
@@ -95,6 +104,17 @@ static int make_group(const struct groups *groups, const char *directory, struct
 	return file_put(path, "+cpu", reterr);
 }
 
+/* In multiples of what a group has by default: 100 on v2, 1024 on v1. */
+static int set_weight(const struct groups *groups, const char *directory, unsigned times,
+		      struct error *reterr)
+{
+	char path[DEMO_PATH_BYTES], text[32];
+
+	path_join(path, directory, groups->version == 2 ? "cpu.weight" : "cpu.shares");
+	snprintf(text, sizeof(text), "%u", times * (groups->version == 2 ? 100 : 1024));
+	return file_put(path, text, reterr);
+}
+
 int groups_create(struct groups *groups, struct error *reterr)
 {
 	char parent[DEMO_PATH_BYTES], name[16];
@@ -115,9 +135,21 @@ int groups_create(struct groups *groups, struct error *reterr)
 	for (unsigned try = 0; try < 3 && r == -ENOENT; try++) {
 		r = make_group(groups, parent, reterr);
 		if (r == 0)
+			r = set_weight(groups, parent, DEMO_WEIGHT, reterr);
+		if (r == 0)
 			r = make_group(groups, groups->run, reterr);
 	}
 	return r;
+}
+
+int groups_add_service(const struct groups *groups, const char *name, struct error *reterr)
+{
+	char directory[DEMO_PATH_BYTES];
+
+	groups_directory(groups, name, directory);
+	if (mkdir(directory, 0755) != 0)
+		return error_errno(reterr, -errno, "make cgroup %s", directory);
+	return set_weight(groups, directory, SERVICE_WEIGHT, reterr);
 }
 
 void groups_directory(const struct groups *groups, const char *node, char ret_path[DEMO_PATH_BYTES])

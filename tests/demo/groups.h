@@ -22,7 +22,7 @@ struct groups {
 /* -ENOTSUP: no cpu controller mounted; -EACCES, -EROFS: there, but not for us. */
 int groups_find(struct groups *ret_groups, struct error *reterr);
 
-/* Makes the directory of this run. */
+/* Makes the group of this run, in one that outweighs other work on the machine. */
 int groups_create(struct groups *groups, struct error *reterr);
 
 /*
@@ -30,6 +30,9 @@ int groups_create(struct groups *groups, struct error *reterr);
  * first moment it is limited.
  */
 int groups_add(const struct groups *groups, const char *node, struct error *reterr);
+
+/* One without a limit, for the programs that serve the nodes. */
+int groups_add_service(const struct groups *groups, const char *name, struct error *reterr);
 
 /* Where a node's group is in the file system, and how a configuration calls it. */
 void groups_directory(const struct groups *groups, const char *node,

@@ -65,11 +65,11 @@ static struct spent spent_by(const struct history *history, size_t from, size_t 
 	struct spent spent = { samples[to].nodes[node].used_s - samples[from].nodes[node].used_s,
 			       0 };
 
-	/* A quota holds until the next sample; it changes about once a second at most. */
+	/* A share holds until the next sample; it changes about once a second. */
 	for (size_t i = from; i < to; i++)
-		if (!isnan(samples[i].nodes[node].quota))
+		if (!isnan(samples[i].nodes[node].share))
 			spent.allowed_s +=
-			    samples[i].nodes[node].quota * (samples[i + 1].at_s - samples[i].at_s);
+			    samples[i].nodes[node].share * (samples[i + 1].at_s - samples[i].at_s);
 	return spent;
 }
 

@@ -61,7 +61,11 @@ void history_free(struct history *history);
 double history_settled(const struct history *history, const struct phase *phase, unsigned node,
 		       enum series series);
 
-/* CPU time that a job used, and that the quotas in the kernel allowed it, in a part of the run. */
+/*
+ * CPU time that a job used, and that its share allowed it, in a part of the
+ * run.  The share is known at the samples only: a window in which it moved
+ * fast is off by some per cent.
+ */
 struct spent {
 	double used_s, allowed_s;
 };

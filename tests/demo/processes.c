@@ -48,7 +48,7 @@ static _Noreturn void run(const struct launch *launch, int log, int report, pid_
 	signal(SIGPIPE, SIG_DFL);
 	bool ready = setpgid(0, 0) == 0 && dup2(null, 0) == 0 && dup2(log, 2) == 2 &&
 		     dup2(launch->stdout_fd > 0 ? launch->stdout_fd : log, 1) == 1;
-	if (ready && launch->group != NULL)
+	if (ready && launch->group != NULL && launch->group[0] != '\0')
 		ready = enter_group(launch->group);
 	if (ready && launch->user != 0 && geteuid() == 0)
 		ready = become(launch->user, launch->gid);

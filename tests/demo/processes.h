@@ -28,7 +28,7 @@ struct child {
 struct launch {
 	const char *const *argv; /* argv[0] is the file */
 	const char *log;	 /* stderr, and stdout too unless stdout_fd; NULL: /dev/null */
-	const char *group;	 /* cgroup directory to enter first; NULL: none */
+	const char *group;	 /* cgroup directory to enter first; NULL or "": none */
 	int stdout_fd;		 /* 0: none of its own */
 	uid_t user;		 /* with gid, when the demo is root and user is not */
 	gid_t gid;

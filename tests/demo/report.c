@@ -87,7 +87,8 @@ static void print_spent(FILE *out, const struct demo *demo)
 	if (demo->options.dry_run || history->count == 0)
 		return;
 	struct spent spent = history_spent(history, 0, history->count - 1, history->nodes);
-	fprintf(out, "Used by the jobs: %.1f s of CPU of %.1f s that the quotas allowed (%.1f %%)",
+	fprintf(out,
+		"Used by the jobs: %.1f s of CPU of %.1f s that their shares allowed (%.1f %%)",
 		spent.used_s, spent.allowed_s, 100 * spent.used_s / spent.allowed_s);
 	if (!isnan(worst))
 		fprintf(out, "; most in %d s: %.1f %% on %s", SPENT_WINDOW_S, 100 * worst,

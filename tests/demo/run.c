@@ -41,7 +41,7 @@ static int start_observer(struct demo *demo, struct error *reterr)
 	const char *argv[3 + HISTORY_NODES_MAX + 1] = { program(demo, "tests/demo/observer"),
 							"--budget-ucpu" };
 	char budget[32], log[DEMO_PATH_BYTES];
-	struct launch launch = { .argv = argv, .log = log };
+	struct launch launch = { .argv = argv, .log = log, .group = demo->service_group };
 	int ends[2];
 
 	snprintf(budget, sizeof(budget), "%ju", (uintmax_t)demo->options.budget_ucpu);
@@ -94,7 +94,7 @@ static int start_node(const struct demo *demo, struct node *node, struct error *
 	if (r != 0)
 		return r;
 	const char *argv[] = { program(demo, "agent/isobard"), "-f", config, NULL };
-	struct launch launch = { .argv = argv, .log = log };
+	struct launch launch = { .argv = argv, .log = log, .group = demo->service_group };
 	return child_start(&node->isobard, node->name, &launch, reterr);
 }
 
@@ -106,7 +106,11 @@ static int start_coordinator(struct demo *demo, struct error *reterr)
 	path_join(config, demo->directory, "coordinator/isobar-coordinator.conf");
 	path_join(log, demo->directory, "coordinator/log");
 	const char *argv[] = { file, "-f", config, NULL };
-	struct launch launch = { .argv = argv, .log = log, .user = demo->user, .gid = demo->gid };
+	struct launch launch = { .argv = argv,
+				 .log = log,
+				 .group = demo->service_group,
+				 .user = demo->user,
+				 .gid = demo->gid };
 	return child_start(&demo->coordinator, "coordinator", &launch, reterr);
 }
 

@@ -186,6 +186,8 @@ static void write_coordinator(FILE *out, const struct demo *demo, unsigned unuse
 		"evaluation-interval = 1s\n"
 		"training {\n"
 		"\tpartition = dirichlet\n"
+		"\ttasks-per-round = 128\n"
+		"\tsamples-per-task = 768\n"
 		"}\n"
 		"allocation {\n"
 		"\tstrategy = %s\n"
@@ -238,6 +240,10 @@ int setup_files(struct demo *demo, struct error *reterr)
 	char directory[DEMO_PATH_BYTES];
 	int r = ports_find(nodes + 1, ports, reterr);
 
+	if (r == 0 && !demo->options.dry_run) {
+		groups_directory(&demo->groups, "service", demo->service_group);
+		r = groups_add_service(&demo->groups, "service", reterr);
+	}
 	for (unsigned i = 0; i < nodes && r == 0; i++) {
 		demo->nodes[i].port = ports[i];
 		r = make_node(demo, i, reterr);

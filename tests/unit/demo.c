@@ -242,7 +242,7 @@ START_TEST(finds_the_worst_window)
 		for (unsigned k = 0; k < 3; k++) {
 			struct node_sample *sample = &demo.history.samples[i].nodes[k];
 
-			sample->quota = 0.5;
+			sample->share = 0.5;
 			/* Node 3 takes 0.6 CPU for five seconds, else 0.5. */
 			double extra_s = i < 30 ? 0 : i < 40 ? 0.05 * (i - 30) : 0.5;
 			sample->used_s = 0.25 * i + (k == 2 ? extra_s : 0);
@@ -260,7 +260,7 @@ END_TEST
 START_TEST(a_run_without_samples_holds_nothing)
 {
 	memset(&demo, 0, sizeof(demo));
-	demo.options = (struct options){ .seconds = 60, .nodes = 3, .budget_ucpu = 900000 };
+	demo.options = (struct options){ .seconds = 70, .nodes = 3, .budget_ucpu = 900000 };
 	ck_assert_int_eq(state_of("quotas"), CHECK_FAILED);
 	ck_assert_int_eq(state_of("observer"), CHECK_FAILED);
 	ck_assert_int_eq(state_of("in flight"), CHECK_FAILED);
@@ -274,13 +274,14 @@ END_TEST
 START_TEST(what_is_not_judged_is_listed_as_such)
 {
 	record(0.3, 0.5, 0.3);
-	ck_assert_int_eq(state_of("accuracy"), CHECK_HELD); /* 30 s: 0.70 is enough */
-	demo.options.seconds = 60;
+	demo.options.seconds = 40;
+	ck_assert_int_eq(state_of("accuracy"), CHECK_HELD); /* 36 s of CPU: 0.70 is enough */
+	demo.options.seconds = 70;
 	ck_assert_int_eq(state_of("accuracy"), CHECK_FAILED);
-	demo.options.seconds = 19;
+	demo.options.seconds = 13;
 	ck_assert_int_eq(state_of("accuracy"), CHECK_NOT_JUDGED);
 	ck_assert_int_eq(state_of("rises"), CHECK_NOT_JUDGED);
-	demo.options.seconds = 60;
+	demo.options.seconds = 70;
 	demo.options.dry_run = true;
 	ck_assert_int_eq(state_of("quotas"), CHECK_NOT_JUDGED);
 	ck_assert_int_eq(state_of("rises"), CHECK_NOT_JUDGED);
