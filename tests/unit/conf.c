@@ -164,7 +164,8 @@ START_TEST(bad_files_are_refused_with_file_line_and_reason)
 	const char *srcdir = getenv("top_srcdir");
 	int count = 0, failed = 0;
 
-	snprintf(directory, sizeof(directory), "%s/tests/unit/badconf", srcdir != NULL ? srcdir : ".");
+	snprintf(directory, sizeof(directory), "%s/tests/unit/badconf",
+		 srcdir != NULL ? srcdir : ".");
 	DIR *dir = opendir(directory);
 	ck_assert_msg(dir != NULL, "%s", directory);
 	for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
