@@ -264,6 +264,33 @@ static void explain(struct audit *audit, const struct iso_audit_finding *finding
 	}
 }
 
+/* Sums of what real ledgers hold cannot overflow; those of a forged one must not either. */
+static bool can_be_added(struct audit *audit)
+{
+	int64_t terms = 1;
+
+	for (unsigned i = 0; i < audit->count; i++)
+		terms += 3 + 2 * (int64_t)audit->nodes[i].record.edge_count;
+	uint64_t limit = (uint64_t)(ISO_UNITS_MAX / terms);
+
+	for (unsigned i = 0; i < audit->count; i++) {
+		const struct iso_audit_node *node = &audit->nodes[i];
+		uint64_t largest = (uint64_t)node->holdings_ucpu;
+
+		for (uint32_t k = 0; k < node->record.edge_count; k++) {
+			const struct iso_record_edge *edge = &node->record.edges[k];
+
+			largest |= edge->sent | edge->received;
+		}
+		if ((largest | (uint64_t)node->record.endowment_ucpu) <= limit)
+			continue;
+		complain(audit, "%s states amounts that no ledger can hold",
+			 audit->sources[i].ledger.node);
+		return false;
+	}
+	return true;
+}
+
 static void judge(struct audit *audit)
 {
 	const struct source *first = &audit->sources[0];
@@ -277,6 +304,8 @@ static void judge(struct audit *audit)
 				 (double)ledger->budget_ucpu / 1e6, first->ledger.node,
 				 (double)audit->budget_ucpu / 1e6);
 	}
+	if (!can_be_added(audit))
+		return;
 	iso_audit_run(audit->nodes, audit->count, audit->budget_ucpu, &audit->result);
 	for (uint32_t i = 0; i < audit->result.findings && i < ISO_AUDIT_FINDINGS_MAX; i++)
 		explain(audit, &audit->result.finding[i]);

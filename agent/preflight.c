@@ -178,7 +178,9 @@ static void check_cgroup(struct preflight *preflight, const struct conf *conf)
 	}
 	bool is_there = access(cgroup_directory(cgroup), F_OK) == 0;
 	row(preflight, "cgroup", PREFLIGHT_OK, NULL, "%.120s %s", conf->cgroup,
-	    is_there ? "is there" : "is not there yet and will be made");
+	    is_there	    ? "is there"
+	    : conf->dry_run ? "is not there, and a dry run makes none"
+			    : "is not there yet and will be made");
 	check_limit_file(preflight, cgroup, conf->dry_run);
 	cgroup = cgroup_close(cgroup);
 }

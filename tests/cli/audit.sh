@@ -131,6 +131,17 @@ out '  b has a budget of 1.600000 CPU, a one of 1.500000
   the kernels together enforce more than the budget: 1.814500 against 1.500000 CPU'
 restore
 
+# Amounts whose sum would wrap around to the right one.
+for node in a b c; do
+	change $node.json 's/"sent_ucpu": [0-9]*/"sent_ucpu": 4611686018427387904/
+s/"share_ucpu": [0-9]*/"share_ucpu": 4611686018427387904/'
+done
+run "$ctl" audit a.json b.json c.json
+ends 1
+keep '1,/^NOT/d'
+out '  a states amounts that no ledger can hold'
+restore
+
 # What is no ledger is no evidence.
 change a.json 's/"node": "a"/"node": "z"/'
 run "$ctl" audit a.json b.json c.json
