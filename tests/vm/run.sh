@@ -43,9 +43,8 @@ END
 sed -i 's|^mount -t overlay.*|&\ncp /environment /root/environment|' "$work/root/init"
 (cd "$work/root" && find . | cpio -o -H newc --quiet | gzip -1) >"$work/initrd"
 
-# Nice: the other tests measure time on the same host.
 status=0
-timeout "${ISO_VM_SECONDS:-240}" nice -n 19 qemu-system-x86_64 -accel tcg,thread=multi \
+timeout "${ISO_VM_SECONDS:-240}" qemu-system-x86_64 -accel tcg,thread=multi \
 	-m 1024 -smp 2 -display none -monitor none -no-reboot -nodefaults \
 	-kernel "$kernel/vmlinuz" -initrd "$work/initrd" \
 	-append 'console=ttyS0 quiet panic=-1 psi=1' \
