@@ -346,10 +346,13 @@ START_TEST(oversized_message_is_dropped)
 	run(SILENCE_MS);
 	ck_assert_uint_eq(server.received, 0);
 	ck_assert_uint_ge(zap_counters(server.zap)->accepted, 1);
-	/* It may come back and behave. */
-	ck_assert_int_eq(zmq_send(client, big, 1000, 0), 1000);
-	run(WAIT_MS);
-	ck_assert_uint_eq(server.received, 1);
+	/* It may come back and behave; what it says before it knows of the break is lost. */
+	for (unsigned waited_ms = 0; server.received == 0 && waited_ms < WAIT_MS;
+	     waited_ms += 100) {
+		(void)zmq_send(client, "small", 5, ZMQ_DONTWAIT);
+		run(100);
+	}
+	ck_assert_str_eq(server.text, "small");
 	zmq_close(client);
 }
 END_TEST
