@@ -26,4 +26,6 @@ noinst_LIBRARIES += %D%/libisobar.a
 
 include lib/learn.mk
 
-%C%_libisobar_a_SOURCES += %D%/wire/worker.c %D%/wire/worker.h
+%C%_libisobar_a_SOURCES += \
+	%D%/threads.c %D%/threads.h \
+	%D%/wire/worker.c %D%/wire/worker.h
