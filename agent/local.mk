@@ -23,10 +23,7 @@ agent_libs = %D%/libagent.a lib/libisobar.a \
 %C%_libagent_a_SOURCES += \
 	%D%/dataset.c %D%/dataset.h
 
-# Training: the worker's start and its socket to the agent.
-%C%_libagent_a_SOURCES += \
-	%D%/spawn.c %D%/spawn.h \
-	%D%/workerlink.c %D%/workerlink.h
+include agent/train.mk
 
 # Configuration, the socket between agents, the socket for people.
 %C%_libagent_a_SOURCES += \

@@ -4,7 +4,7 @@ unit_tests += %D%/cpuclock %D%/meter
 unit_tests += %D%/demo %D%/observer
 %C%_demo_LDADD = tests/demo/libdemo.a $(test_libs)
 %C%_observer_LDADD = tests/demo/libobserver.a $(test_libs)
-unit_tests += %D%/curve %D%/workerlink
+include tests/unit/train.mk
 
 unit_tests += %D%/conf %D%/control %D%/link %D%/status
 unit_tests += %D%/directory %D%/man

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "agent/worker_pool.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/batch.h"
+#include "lib/threads.h"
+#include "tests/test.h"
+
+#define SAMPLES	 1000u
+#define FEATURES 6u
+#define CLASSES	 3u
+#define PARAMS	 (CLASSES * (FEATURES + 1))
+#define BATCH	 300u /* more than two chunks, and not a whole number of them */
+#define WAIT_MS	 20000
+
+static uint8_t pixels[SAMPLES * FEATURES], labels[SAMPLES];
+static uint32_t part[SAMPLES];
+static float params[PARAMS];
+static const struct dataset data = {
+	.samples = SAMPLES,
+	.features = FEATURES,
+	.classes = CLASSES,
+	.pixels = pixels,
+	.labels = labels,
+};
+static const struct lesson lesson = {
+	.model = { FEATURES, CLASSES, 0.5f },
+	.data = &data,
+	.part = part,
+	.part_samples = SAMPLES,
+	.samples_per_task = BATCH,
+};
+static struct pool *pool;
+
+static void open_pool(void)
+{
+	struct iso_rng rng = { test_seed_base() };
+	struct error error;
+
+	for (uint32_t i = 0; i < SAMPLES; i++) {
+		part[i] = i;
+		labels[i] = (uint8_t)iso_rng_below(&rng, CLASSES);
+	}
+	for (uint32_t i = 0; i < sizeof(pixels); i++)
+		pixels[i] = (uint8_t)iso_rng_below(&rng, 256);
+	for (uint32_t i = 0; i < PARAMS; i++)
+		params[i] = (float)iso_rng_unit(&rng) - 0.5f;
+	ck_assert_int_eq(pool_open(3, NULL, &pool, &error), 0);
+}
+
+static void close_pool(void)
+{
+	pool = pool_close(pool);
+}
+
+/* Waits for a result; fails the test if none comes. */
+static struct task_result take(void)
+{
+	struct pollfd ready = { .fd = pool_fd(pool), .events = POLLIN };
+	struct task_result result;
+
+	while (!pool_take(pool, &result))
+		ck_assert_int_eq(poll(&ready, 1, WAIT_MS), 1);
+	return result;
+}
+
+START_TEST(computes_the_gradient_of_the_tasks_own_batch)
+{
+	const struct task task = { .term = 1, .round = 2, .seed = 42, .task = 3, .attempt = 4 };
+	static uint32_t drawn[BATCH];
+	static float x[BATCH * FEATURES], expected[PARAMS];
+	static uint8_t drawn_labels[BATCH];
+	float *workspace =
+	    calloc(iso_softmax_workspace_floats(&lesson.model, BATCH), sizeof(float));
+
+	pool_set_lesson(pool, &lesson);
+	ck_assert_int_eq(pool_set_params(pool, params), 0);
+	ck_assert_int_eq(pool_submit(pool, &task), 0);
+	struct task_result result = take();
+
+	ck_assert(!result.abandoned);
+	ck_assert_uint_eq(result.task.task, 3);
+	ck_assert_uint_eq(result.task.attempt, 4);
+	ck_assert_uint_gt(result.on_cpu_ns, 0);
+	ck_assert_uint_gt(result.wall_ns, 0);
+	/* All at once must be the same as chunk by chunk, but for rounding. */
+	iso_batch_draw(42, part, SAMPLES, BATCH, drawn);
+	iso_batch_gather(pixels, labels, FEATURES, drawn, BATCH, DATASET_SCALE, x, drawn_labels);
+	double loss = iso_softmax_gradient(&lesson.model, params, x, drawn_labels, BATCH, workspace,
+					   expected);
+	ck_assert_double_eq_tol(result.loss, loss, 1e-5);
+	for (uint32_t i = 0; i < PARAMS; i++)
+		ck_assert_double_eq_tol((double)result.gradient[i], (double)expected[i], 1e-5);
+	free(result.gradient);
+	free(workspace);
+}
+END_TEST
+
+START_TEST(refuses_tasks_before_there_is_something_to_compute)
+{
+	const struct task task = { .term = 1 };
+
+	ck_assert_int_eq(pool_submit(pool, &task), -ENODATA);
+	pool_set_lesson(pool, &lesson);
+	ck_assert_int_eq(pool_submit(pool, &task), -ENODATA);
+	ck_assert_int_eq(pool_set_params(pool, params), 0);
+	ck_assert_int_eq(pool_submit(pool, &task), 0);
+	free(take().gradient);
+	pool_set_lesson(pool, NULL);
+	ck_assert_int_eq(pool_submit(pool, &task), -ENODATA);
+}
+END_TEST
+
+START_TEST(does_each_task_once_whatever_the_number_of_threads)
+{
+	bool seen[200] = { false };
+
+	pool_set_lesson(pool, &lesson);
+	ck_assert_int_eq(pool_set_params(pool, params), 0);
+	for (uint32_t i = 0; i < 200; i++)
+		ck_assert_int_eq(pool_submit(pool, &(struct task){ .task = i, .seed = i }), 0);
+	for (uint32_t i = 0; i < 200; i++) {
+		struct task_result result = take();
+
+		pool_set_active(pool, 1 + i % 4);
+		ck_assert_uint_lt(result.task.task, 200);
+		ck_assert(!seen[result.task.task]);
+		seen[result.task.task] = true;
+		free(result.gradient);
+	}
+}
+END_TEST
+
+START_TEST(forgets_what_was_cancelled)
+{
+	struct task_result result;
+	uint32_t done = 0;
+
+	pool_set_lesson(pool, &lesson);
+	ck_assert_int_eq(pool_set_params(pool, params), 0);
+	for (uint32_t i = 0; i < 100; i++)
+		ck_assert_int_eq(pool_submit(pool, &(struct task){ .task = i }), 0);
+	pool_cancel(pool, &(struct task){ .task = 99 });
+	pool_cancel(pool, &(struct task){ .task = 98, .attempt = 1 }); /* another attempt */
+	do {
+		result = take();
+		ck_assert_uint_ne(result.task.task, 99);
+		done++;
+		free(result.gradient);
+	} while (result.task.task != 98);
+	ck_assert_uint_eq(done, 99);
+
+	for (uint32_t i = 0; i < 100; i++)
+		ck_assert_int_eq(pool_submit(pool, &(struct task){ .task = i }), 0);
+	pool_cancel(pool, NULL);
+	ck_assert_int_eq(pool_submit(pool, &(struct task){ .task = 1000 }), 0);
+	/* At most the ones that ran come before it, and few of them computed to the end. */
+	for (done = 0; (result = take()).task.task != 1000; done++)
+		free(result.gradient);
+	free(result.gradient);
+	ck_assert_uint_lt(done, 90);
+}
+END_TEST
+
+START_TEST(new_parameters_void_the_queue)
+{
+	pool_set_lesson(pool, &lesson);
+	ck_assert_int_eq(pool_set_params(pool, params), 0);
+	for (uint32_t i = 0; i < 100; i++)
+		ck_assert_int_eq(pool_submit(pool, &(struct task){ .round = 1, .task = i }), 0);
+	memset(params, 0, sizeof(params));
+	ck_assert_int_eq(pool_set_params(pool, params), 0);
+	ck_assert_int_eq(pool_submit(pool, &(struct task){ .round = 2 }), 0);
+	struct task_result result;
+	while ((result = take()).task.round != 2)
+		free(result.gradient);
+	/* At zero all classes are equally likely: it was computed at the new ones. */
+	ck_assert_double_eq_tol(result.loss, log(CLASSES), 1e-6);
+	free(result.gradient);
+}
+END_TEST
+
+START_TEST(gives_back_what_could_not_be_passed_on)
+{
+	pool_set_lesson(pool, &lesson);
+	ck_assert_int_eq(pool_set_params(pool, params), 0);
+	ck_assert_int_eq(pool_submit(pool, &(struct task){ .task = 1 }), 0);
+	struct task_result first = take(), again;
+	ck_assert_int_eq(pool_untake(pool, &first), 0);
+	ck_assert_int_eq(pool_submit(pool, &(struct task){ .task = 2 }), 0);
+	ck_assert(pool_take(pool, &again));
+	ck_assert_uint_eq(again.task.task, 1);
+	ck_assert_ptr_eq(again.gradient, first.gradient);
+	free(again.gradient);
+	free(take().gradient);
+}
+END_TEST
+
+START_TEST(threads_follow_the_share_with_slack)
+{
+	/* First, from nothing. */
+	ck_assert_uint_eq(iso_threads_for(0, 0, 4), 1);
+	ck_assert_uint_eq(iso_threads_for(999999, 0, 4), 1);
+	ck_assert_uint_eq(iso_threads_for(2000000, 0, 4), 2);
+	ck_assert_uint_eq(iso_threads_for(UINT64_MAX, 0, 4), 4);
+	/* Up as soon as a whole CPU is there, down only well below it. */
+	ck_assert_uint_eq(iso_threads_for(1999999, 1, 4), 1);
+	ck_assert_uint_eq(iso_threads_for(2000000, 1, 4), 2);
+	ck_assert_uint_eq(iso_threads_for(1750000, 2, 4), 2);
+	ck_assert_uint_eq(iso_threads_for(1749999, 2, 4), 1);
+	ck_assert_uint_eq(iso_threads_for(100000, 4, 4), 1);
+	/* The bound holds, whatever was before. */
+	ck_assert_uint_eq(iso_threads_for(9000000, 8, 4), 4);
+	ck_assert_uint_eq(iso_threads_for(UINT64_MAX, 4, 4), 4);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = suite_create("pool");
+	TCase *tcase = tcase_create("pool");
+	TCase *threads = tcase_create("threads");
+
+	tcase_add_checked_fixture(tcase, open_pool, close_pool);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, computes_the_gradient_of_the_tasks_own_batch);
+	tcase_add_test(tcase, refuses_tasks_before_there_is_something_to_compute);
+	tcase_add_test(tcase, does_each_task_once_whatever_the_number_of_threads);
+	tcase_add_test(tcase, forgets_what_was_cancelled);
+	tcase_add_test(tcase, new_parameters_void_the_queue);
+	tcase_add_test(tcase, gives_back_what_could_not_be_passed_on);
+	suite_add_tcase(suite, tcase);
+	tcase_add_test(threads, threads_follow_the_share_with_slack);
+	suite_add_tcase(suite, threads);
+	return suite;
+}

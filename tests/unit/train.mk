@@ -1,0 +1,4 @@
+unit_tests += \
+	tests/unit/curve \
+	tests/unit/pool \
+	tests/unit/workerlink
