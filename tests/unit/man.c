@@ -14,6 +14,7 @@
 
 #include "agent/conf.h"
 #include "agent/confutil.h"
+#include "agent/coordinator_conf.h"
 #include "lib/quantity.h"
 #include "tests/test.h"
 
@@ -256,12 +257,20 @@ START_TEST(isobard_conf_has_a_paragraph_for_each_option_and_for_nothing_else)
 }
 END_TEST
 
+START_TEST(coordinator_conf_has_a_paragraph_for_each_option_and_for_nothing_else)
+{
+	check_page("isobar-coordinator.conf.5", cconf_schema());
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("man");
 	TCase *tcase = tcase_create("configuration");
 
 	tcase_add_test(tcase, isobard_conf_has_a_paragraph_for_each_option_and_for_nothing_else);
+	tcase_add_test(tcase,
+		       coordinator_conf_has_a_paragraph_for_each_option_and_for_nothing_else);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -1,4 +1,6 @@
 unit_tests += \
+	tests/unit/cconf \
+	tests/unit/checkpoint \
 	tests/unit/curve \
 	tests/unit/pool \
 	tests/unit/workerlink

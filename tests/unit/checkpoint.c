@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "agent/checkpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/test.h"
+
+static char folder[64];
+
+static void make_folder(void)
+{
+	snprintf(folder, sizeof(folder), "/tmp/isobar-checkpoint.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void remove_folder(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static const char *path(void)
+{
+	static char text[128];
+
+	snprintf(text, sizeof(text), "%s/checkpoint", folder);
+	return text;
+}
+
+static float params[5] = { 1.5f, -0.0f, 3e-39f, -7e30f, 0.1f };
+static struct checkpoint_worker workers[2] = {
+	{ .name = "alder", .samples = { 7, 0.125 }, .tasks_done = 9 },
+	{ .name = "birch", .samples = { UINT64_MAX, 1e300 }, .tasks_done = 0 },
+};
+static struct evaluation_point evaluations[3] = {
+	{ 0, 0, 0.1, 2.3 },
+	{ 1000, 5, 0.5, 1.0 },
+	{ 2000, 9, 0.8, 0.5 },
+};
+
+static struct checkpoint example(void)
+{
+	return (struct checkpoint){
+		.term = 3,
+		.round = 1ull << 40,
+		.elapsed_ns = 77,
+		.rng = 0xfedcba9876543210u,
+		.data_checksum = 5,
+		.train_loss = 0.25,
+		.totals = { .rounds = 1, .requeued = 8, .greedy_cpu_ns = 12 },
+		.features = 4,
+		.classes = 1,
+		.params_count = 5,
+		.workers_count = 2,
+		.evaluations_count = 3,
+		.params = params,
+		.workers = workers,
+		.evaluations = evaluations,
+	};
+}
+
+START_TEST(reads_what_it_wrote)
+{
+	struct checkpoint written = example(), read;
+	struct error error;
+
+	ck_assert_int_eq(checkpoint_write(folder, &written, &error), 0);
+	ck_assert_int_eq(checkpoint_read(folder, &read, &error), 0);
+	ck_assert_mem_eq(read.params, params, sizeof(params));
+	ck_assert_mem_eq(read.workers, workers, sizeof(workers));
+	ck_assert_mem_eq(read.evaluations, evaluations, sizeof(evaluations));
+	free(read.params);
+	free(read.workers);
+	free(read.evaluations);
+	read.params = params;
+	read.workers = workers;
+	read.evaluations = evaluations;
+	ck_assert_mem_eq(&read, &written, sizeof(read));
+}
+END_TEST
+
+START_TEST(replaces_the_old_one_whole)
+{
+	struct checkpoint checkpoint = example();
+	struct error error;
+
+	ck_assert_int_eq(checkpoint_write(folder, &checkpoint, &error), 0);
+	checkpoint.round = 2;
+	checkpoint.workers_count = 0;
+	checkpoint.evaluations_count = 0;
+	ck_assert_int_eq(checkpoint_write(folder, &checkpoint, &error), 0);
+	ck_assert_int_eq(checkpoint_read(folder, &checkpoint, &error), 0);
+	ck_assert_uint_eq(checkpoint.round, 2);
+	ck_assert_uint_eq(checkpoint.workers_count, 0);
+	checkpoint_free(&checkpoint);
+	ck_assert_ptr_null(checkpoint.params);
+}
+END_TEST
+
+START_TEST(a_write_that_fails_leaves_the_old_one)
+{
+	struct checkpoint checkpoint = example();
+	struct error error;
+	char blocked[128];
+
+	ck_assert_int_eq(checkpoint_write(folder, &checkpoint, &error), 0);
+	snprintf(blocked, sizeof(blocked), "%s/checkpoint.new", folder);
+	ck_assert_int_eq(mkdir(blocked, 0700), 0);
+	checkpoint.round = 2;
+	ck_assert_int_eq(checkpoint_write(folder, &checkpoint, &error), -EISDIR);
+	ck_assert_ptr_nonnull(strstr(error.text, path()));
+	ck_assert_int_eq(checkpoint_read(folder, &checkpoint, &error), 0);
+	ck_assert_uint_eq(checkpoint.round, 1ull << 40);
+	checkpoint_free(&checkpoint);
+	ck_assert_int_eq(checkpoint_write("/no/such/folder", &checkpoint, &error), -ENOENT);
+}
+END_TEST
+
+START_TEST(finds_each_damaged_byte_and_each_missing_one)
+{
+	struct checkpoint checkpoint = example(), read = { .term = 99 };
+	struct error error;
+	struct stat stat_file;
+	uint8_t byte;
+
+	ck_assert_int_eq(checkpoint_write(folder, &checkpoint, &error), 0);
+	ck_assert_int_eq(stat(path(), &stat_file), 0);
+	int fd = open(path(), O_RDWR | O_CLOEXEC);
+	for (off_t at = 0; at < stat_file.st_size; at++) {
+		ck_assert_int_eq(pread(fd, &byte, 1, at), 1);
+		byte ^= 0x10;
+		ck_assert_int_eq(pwrite(fd, &byte, 1, at), 1);
+		ck_assert_int_eq(checkpoint_read(folder, &read, &error), -EBADMSG);
+		ck_assert_ptr_nonnull(strstr(error.text, path()));
+		ck_assert_ptr_nonnull(strstr(error.text, "offset "));
+		byte ^= 0x10;
+		ck_assert_int_eq(pwrite(fd, &byte, 1, at), 1);
+	}
+	for (off_t size = stat_file.st_size - 1; size >= 0; size--) {
+		ck_assert_int_eq(ftruncate(fd, size), 0);
+		ck_assert_int_eq(checkpoint_read(folder, &read, &error), -EBADMSG);
+	}
+	ck_assert_uint_eq(read.term, 99);
+	close(fd);
+	ck_assert_int_eq(unlink(path()), 0);
+	ck_assert_int_eq(checkpoint_read(folder, &read, &error), -ENOENT);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = suite_create("checkpoint");
+	TCase *tcase = tcase_create("file");
+
+	tcase_add_checked_fixture(tcase, make_folder, remove_folder);
+	tcase_add_test(tcase, reads_what_it_wrote);
+	tcase_add_test(tcase, replaces_the_old_one_whole);
+	tcase_add_test(tcase, a_write_that_fails_leaves_the_old_one);
+	tcase_add_test(tcase, finds_each_damaged_byte_and_each_missing_one);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
