@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "tests/cli/cluster.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/control.h"
+#include "agent/curve.h"
+#include "tests/test.h"
+
+#define DATA "/usr/share/datasets/fashion-mnist"
+
+static const char *const names[] = { "alder", "birch", "cedar" };
+_Static_assert(sizeof(names) / sizeof(names[0]) == CLUSTER_WORKERS, "each has a name");
+
+static const char *name_of(unsigned index)
+{
+	return index < CLUSTER_WORKERS ? names[index] : "stranger";
+}
+
+static void make_key(const struct cluster *cluster, const char *name)
+{
+	struct curve_keypair keypair;
+	char secret[128], public[128];
+	struct error error;
+
+	snprintf(secret, sizeof(secret), "%s/%s.key", cluster->folder, name);
+	snprintf(public, sizeof(public), "%s/%s.pub", cluster->folder, name);
+	ck_assert_int_eq(curve_keypair_new(&keypair, &error), 0);
+	ck_assert_int_eq(curve_keypair_write(&keypair, secret, public, &error), 0);
+}
+
+/* A port that was free a moment ago. */
+static unsigned find_port(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t size = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, size), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+	close(fd);
+	return ntohs(address.sin_port);
+}
+
+void cluster_open(struct cluster *cluster)
+{
+	memset(cluster, 0, sizeof(*cluster));
+	snprintf(cluster->folder, sizeof(cluster->folder), "/tmp/isobar-training.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(cluster->folder));
+	snprintf(cluster->endpoint, sizeof(cluster->endpoint), "tcp://127.0.0.1:%u", find_port());
+	make_key(cluster, "coordinator");
+	make_key(cluster, "stranger");
+	for (unsigned i = 0; i < CLUSTER_WORKERS; i++)
+		make_key(cluster, names[i]);
+}
+
+void cluster_close(struct cluster *cluster)
+{
+	char command[128];
+
+	for (unsigned i = 0; i < CLUSTER_WORKERS; i++)
+		cluster_kill(&cluster->workers[i], SIGKILL);
+	cluster_kill(&cluster->coordinator, SIGKILL);
+	snprintf(command, sizeof(command), "rm -rf %s", cluster->folder);
+	ck_assert_int_eq(system(command), 0);
+}
+
+void cluster_configure(const struct cluster *cluster, const char *more)
+{
+	const char *folder = cluster->folder;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/conf", folder);
+	FILE *file = fopen(path, "we");
+	ck_assert_ptr_nonnull(file);
+	fprintf(file,
+		"run = test\n"
+		"listen = %s\n"
+		"secret-key = %s/coordinator.key\n"
+		"state-directory = %s/state\n"
+		"run-directory = %s/run\n"
+		"ping-interval = 300ms\n"
+		"evaluation-interval = 500ms\n"
+		"checkpoint-interval = 200ms\n",
+		cluster->endpoint, folder, folder, folder);
+	for (unsigned i = 0; i < CLUSTER_WORKERS; i++)
+		fprintf(file, "worker %s { public-key = %s/%s.pub }\n", names[i], folder, names[i]);
+	fputs(more, file);
+	fclose(file);
+}
+
+/* Starts a program that dies with the test; its words go to FOLDER/NAME.log. */
+static pid_t start(const struct cluster *cluster, const char *program, const char *name,
+		   char *const *argv)
+{
+	const char *builddir = getenv("top_builddir");
+	char path[256], log[128];
+
+	snprintf(path, sizeof(path), "%s/agent/%s", builddir != NULL ? builddir : ".", program);
+	snprintf(log, sizeof(log), "%s/%s.log", cluster->folder, name);
+	pid_t parent = getpid(), pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid > 0)
+		return pid;
+	int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	if (fd < 0 || dup2(fd, STDERR_FILENO) < 0 || dup2(fd, STDOUT_FILENO) < 0 ||
+	    prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+		_exit(126);
+	execv(path, argv);
+	_exit(127);
+}
+
+void cluster_start_coordinator(struct cluster *cluster, const char *option)
+{
+	char conf[128], report[128], last[32];
+	char program[] = "isobar-coordinator", f[] = "-f", r[] = "--report";
+	char *argv[] = { program, f, conf, r, report, NULL, NULL };
+
+	snprintf(conf, sizeof(conf), "%s/conf", cluster->folder);
+	snprintf(report, sizeof(report), "%s/report.json", cluster->folder);
+	snprintf(last, sizeof(last), "%s", option != NULL ? option : "");
+	argv[5] = option != NULL ? last : NULL;
+	cluster->coordinator = start(cluster, program, "coordinator", argv);
+}
+
+static pid_t start_worker(struct cluster *cluster, unsigned index)
+{
+	const char *name = name_of(index);
+	char program[] = "isobar-worker", c[] = "--coordinator", k[] = "--coordinator-key";
+	char s[] = "--key", n[] = "--name", d[] = "--data", t[] = "--threads", one[] = "1";
+	char data[] = DATA, own_name[32], public[128], secret[128], endpoint[64];
+	char *argv[] = { program, c,	    endpoint, k,    public, s,	 secret,
+			 n,	  own_name, d,	      data, t,	    one, NULL };
+
+	snprintf(own_name, sizeof(own_name), "%s", name_of(index % 9));
+	snprintf(endpoint, sizeof(endpoint), "%s", cluster->endpoint);
+	snprintf(public, sizeof(public), "%s/coordinator.pub", cluster->folder);
+	snprintf(secret, sizeof(secret), "%s/%s.key", cluster->folder, name);
+	return start(cluster, program, name, argv);
+}
+
+void cluster_start_worker(struct cluster *cluster, unsigned index)
+{
+	pid_t pid = start_worker(cluster, index);
+
+	/* The stranger takes the place of the first one in our books. */
+	cluster->workers[index % 9] = pid;
+}
+
+void cluster_start_workers(struct cluster *cluster)
+{
+	for (unsigned i = 0; i < CLUSTER_WORKERS; i++)
+		cluster_start_worker(cluster, i);
+}
+
+int cluster_wait(pid_t *pid)
+{
+	int status;
+
+	ck_assert_int_gt(*pid, 0);
+	ck_assert_int_eq(waitpid(*pid, &status, 0), *pid);
+	*pid = 0;
+	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void cluster_kill(pid_t *pid, int signal)
+{
+	if (*pid <= 0)
+		return;
+	(void)kill(*pid, signal);
+	(void)cluster_wait(pid);
+}
+
+json_t *cluster_status(const struct cluster *cluster)
+{
+	json_t *request = json_pack("{s:s}", "command", "status"), *reply = NULL;
+	char path[128];
+	struct error error;
+
+	snprintf(path, sizeof(path), "%s/run/control", cluster->folder);
+	int r = control_call(path, request, 2000000000u, &reply, &error);
+	json_decref(request);
+	return r == 0 ? reply : NULL;
+}
+
+double cluster_number(const struct cluster *cluster, const char *key)
+{
+	json_t *status = cluster_status(cluster);
+	json_t *value = json_object_get(status, key);
+	double number = json_is_number(value) ? json_number_value(value) : -1;
+
+	json_decref(status);
+	return number;
+}
+
+double cluster_worker_number(const struct cluster *cluster, unsigned index, const char *key)
+{
+	json_t *status = cluster_status(cluster);
+	json_t *worker = json_array_get(json_object_get(status, "workers"), index);
+	json_t *value = json_object_get(worker, key);
+	double number = json_is_number(value) ? json_number_value(value) : -1;
+
+	json_decref(status);
+	return number;
+}
+
+bool cluster_worker_is(const struct cluster *cluster, unsigned index, const char *state)
+{
+	json_t *status = cluster_status(cluster);
+	json_t *worker = json_array_get(json_object_get(status, "workers"), index);
+	const char *text = json_string_value(json_object_get(worker, "state"));
+	bool is = text != NULL && strcmp(text, state) == 0;
+
+	json_decref(status);
+	return is;
+}
+
+void cluster_wait_round(const struct cluster *cluster, double number)
+{
+	for (unsigned ms = 0; cluster_number(cluster, "round") < number; ms += 20) {
+		ck_assert_msg(ms < CLUSTER_WAIT_MS, "no round %.0f; the coordinator said:\n%s",
+			      number, cluster_said(cluster, "coordinator.log"));
+		usleep(20000);
+	}
+}
+
+void cluster_wait_worker(const struct cluster *cluster, unsigned index, const char *state)
+{
+	for (unsigned ms = 0; !cluster_worker_is(cluster, index, state); ms += 20) {
+		ck_assert_msg(ms < CLUSTER_WAIT_MS,
+			      "worker %s is not %s; the coordinator said:\n%s", name_of(index),
+			      state, cluster_said(cluster, "coordinator.log"));
+		usleep(20000);
+	}
+}
+
+const char *cluster_said(const struct cluster *cluster, const char *name)
+{
+	static char text[8192];
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", cluster->folder, name);
+	FILE *file = fopen(path, "re");
+	size_t size = file != NULL ? fread(text, 1, sizeof(text) - 1, file) : 0;
+	if (file != NULL)
+		fclose(file);
+	text[size] = '\0';
+	return text;
+}

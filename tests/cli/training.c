@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/cli/cluster.h"
+#include "tests/test.h"
+
+/* The programs as they are, on the real data set, killed and started again. */
+
+static struct cluster cluster;
+
+static void open_cluster(void)
+{
+	cluster_open(&cluster);
+}
+
+static void close_cluster(void)
+{
+	cluster_close(&cluster);
+}
+
+static const char *const strategies[] = { "ata", "ata-empirical", "gta", "uta" };
+
+START_TEST(accuracy_rises_with_each_strategy)
+{
+	const char *strategy = strategies[_i];
+	char more[160], path[128];
+	json_error_t error;
+	double handed_out = 0, accuracy = 0;
+
+	snprintf(more, sizeof(more),
+		 "training { stop-after-rounds = 60 partition = dirichlet }\n"
+		 "allocation { strategy = %s }\n",
+		 strategy);
+	cluster_configure(&cluster, more);
+	cluster_start_coordinator(&cluster, NULL);
+	cluster_start_workers(&cluster);
+	ck_assert_int_eq(cluster_wait(&cluster.coordinator), 0);
+
+	snprintf(path, sizeof(path), "%s/report.json", cluster.folder);
+	json_t *report = json_load_file(path, 0, &error);
+	ck_assert_msg(report != NULL, "%s", error.text);
+	ck_assert_str_eq(json_string_value(json_object_get(report, "allocation")), strategy);
+	ck_assert_int_eq(json_integer_value(json_object_get(report, "round")), 60);
+	/* Chance is 0.1; the first evaluation is before the first step. */
+	accuracy = json_real_value(json_object_get(report, "test_accuracy"));
+	ck_assert_double_gt(accuracy, 0.6);
+	json_t *first = json_array_get(json_object_get(report, "evaluations"), 0);
+	ck_assert_double_lt(json_real_value(json_object_get(first, "accuracy")), 0.2);
+	json_t *workers = json_object_get(report, "workers");
+	for (size_t i = 0; i < CLUSTER_WORKERS; i++) {
+		json_t *worker = json_array_get(workers, i);
+
+		handed_out += json_number_value(json_object_get(worker, "allocation"));
+		ck_assert_double_gt(json_number_value(json_object_get(worker, "tasks_done")), 0);
+		ck_assert_double_gt(json_number_value(json_object_get(worker, "mean_on_cpu_ns")),
+				    0);
+	}
+	if (strcmp(strategy, "gta") != 0) {
+		ck_assert_double_eq(handed_out, 16);
+		/* Nothing is computed in vain when nobody fails. */
+		ck_assert_int_eq(json_integer_value(json_object_get(report, "discarded_cpu_ns")),
+				 0);
+	}
+	json_t *counters = json_object_get(report, "counters");
+	ck_assert_int_eq(json_integer_value(json_object_get(counters, "accepted")), 60 * 16);
+	ck_assert_int_eq(json_integer_value(json_object_get(counters, "malformed")), 0);
+	ck_assert_int_eq(json_integer_value(json_object_get(counters, "foreign")), 0);
+	json_decref(report);
+}
+END_TEST
+
+START_TEST(goes_on_without_a_killed_worker_and_takes_it_back)
+{
+	/* Long enough tasks that the kill meets one in the middle. */
+	cluster_configure(&cluster, "training { samples-per-task = 4096 tasks-per-round = 12 }\n"
+				    "lease { least = 300ms }\n");
+	cluster_start_coordinator(&cluster, NULL);
+	cluster_start_workers(&cluster);
+	cluster_wait_round(&cluster, 3);
+
+	cluster_kill(&cluster.workers[1], SIGKILL);
+	double round = cluster_number(&cluster, "round");
+	cluster_wait_round(&cluster, round + 5);
+	cluster_wait_worker(&cluster, 1, "lost");
+	ck_assert_ptr_nonnull(strstr(cluster_said(&cluster, "coordinator.log"), "worker birch: "));
+
+	double done = cluster_worker_number(&cluster, 1, "tasks_done");
+	cluster_start_worker(&cluster, 1);
+	cluster_wait_worker(&cluster, 1, "joined");
+	round = cluster_number(&cluster, "round");
+	cluster_wait_round(&cluster, round + 4);
+	ck_assert_double_gt(cluster_worker_number(&cluster, 1, "tasks_done"), done);
+}
+END_TEST
+
+START_TEST(stops_for_want_of_workers_and_goes_on_when_one_comes)
+{
+	cluster_configure(&cluster, "lease { least = 300ms }\n");
+	cluster_start_coordinator(&cluster, NULL);
+	cluster_start_workers(&cluster);
+	cluster_wait_round(&cluster, 3);
+	for (unsigned i = 0; i < CLUSTER_WORKERS; i++)
+		cluster_kill(&cluster.workers[i], SIGTERM);
+	for (unsigned i = 0; i < CLUSTER_WORKERS; i++)
+		cluster_wait_worker(&cluster, i, "absent");
+	double round = cluster_number(&cluster, "round");
+	cluster_start_worker(&cluster, 2);
+	cluster_wait_round(&cluster, round + 3);
+	/* It does all of a round alone. */
+	ck_assert_double_eq(cluster_worker_number(&cluster, 2, "allocation"), 16);
+}
+END_TEST
+
+START_TEST(goes_on_from_its_checkpoint_after_a_kill)
+{
+	cluster_configure(&cluster, "");
+	cluster_start_coordinator(&cluster, NULL);
+	cluster_start_workers(&cluster);
+	cluster_wait_round(&cluster, 20);
+	ck_assert_double_eq(cluster_number(&cluster, "term"), 1);
+	/* Until a checkpoint of round 20 or later must be on disk. */
+	for (int i = 0; i < 3; i++) {
+		usleep(200000);
+		cluster_wait_round(&cluster, cluster_number(&cluster, "round") + 1);
+	}
+	cluster_kill(&cluster.coordinator, SIGKILL);
+
+	cluster_start_coordinator(&cluster, "--resume");
+	cluster_wait_round(&cluster, 21);
+	ck_assert_double_eq(cluster_number(&cluster, "term"), 2);
+	/* The same workers, which were not started again. */
+	for (unsigned i = 0; i < CLUSTER_WORKERS; i++)
+		cluster_wait_worker(&cluster, i, "joined");
+	cluster_wait_round(&cluster, cluster_number(&cluster, "round") + 20);
+	ck_assert_double_gt(cluster_number(&cluster, "test_accuracy"), 0.5);
+	ck_assert_ptr_nonnull(strstr(cluster_said(&cluster, "alder.log"), "in term 2"));
+	cluster_kill(&cluster.coordinator, SIGTERM);
+	/* What it learnt of the workers is still there, too. */
+	cluster_start_coordinator(&cluster, NULL);
+	cluster_wait_round(&cluster, 42);
+	ck_assert_double_eq(cluster_number(&cluster, "term"), 3);
+}
+END_TEST
+
+START_TEST(refuses_a_damaged_checkpoint)
+{
+	char path[128];
+	char byte = 'x';
+
+	cluster_configure(&cluster, "");
+	cluster_start_coordinator(&cluster, "--resume");
+	ck_assert_int_eq(cluster_wait(&cluster.coordinator), 1);
+	ck_assert_ptr_nonnull(
+	    strstr(cluster_said(&cluster, "coordinator.log"), "state/checkpoint': No such file"));
+	cluster_start_coordinator(&cluster, NULL);
+	for (unsigned ms = 0; cluster_number(&cluster, "term") < 0 && ms < CLUSTER_WAIT_MS;
+	     ms += 20)
+		usleep(20000);
+	cluster_kill(&cluster.coordinator, SIGTERM);
+
+	snprintf(path, sizeof(path), "%s/state/checkpoint", cluster.folder);
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	ck_assert_int_eq(pwrite(fd, &byte, 1, 1000), 1);
+	close(fd);
+	cluster_start_coordinator(&cluster, NULL);
+	ck_assert_int_eq(cluster_wait(&cluster.coordinator), 1);
+	ck_assert_ptr_nonnull(strstr(cluster_said(&cluster, "coordinator.log"),
+				     "state/checkpoint': offset 16: the checksum"));
+	/* The operator may say so. */
+	cluster_start_coordinator(&cluster, "--restart");
+	for (unsigned ms = 0; cluster_number(&cluster, "term") < 0 && ms < CLUSTER_WAIT_MS;
+	     ms += 20)
+		usleep(20000);
+	ck_assert_double_eq(cluster_number(&cluster, "round"), 0);
+}
+END_TEST
+
+START_TEST(lets_no_stranger_in)
+{
+	cluster_configure(&cluster, "");
+	cluster_start_coordinator(&cluster, NULL);
+	/* The name of the first worker, but not its key. */
+	cluster_start_worker(&cluster, 9);
+	for (unsigned ms = 0;; ms += 20) {
+		json_t *status = cluster_status(&cluster);
+		json_t *counters = json_object_get(status, "counters");
+		json_int_t refused = json_integer_value(json_object_get(counters, "keys_refused"));
+
+		json_decref(status);
+		if (refused > 0)
+			break;
+		ck_assert_uint_lt(ms, CLUSTER_WAIT_MS);
+		usleep(20000);
+	}
+	ck_assert(cluster_worker_is(&cluster, 0, "absent"));
+	ck_assert_double_eq(cluster_number(&cluster, "round"), 0);
+}
+END_TEST
+
+static void refused_configuration(const char *more, const char *said)
+{
+	cluster_configure(&cluster, more);
+	cluster_start_coordinator(&cluster, "-n");
+	ck_assert_int_eq(cluster_wait(&cluster.coordinator), 2);
+	ck_assert_msg(strstr(cluster_said(&cluster, "coordinator.log"), said) != NULL, "%s",
+		      cluster_said(&cluster, "coordinator.log"));
+}
+
+START_TEST(names_what_is_wrong_in_the_configuration)
+{
+	refused_configuration("evaluation-intervall = 2s\n", "evaluation-interval");
+	refused_configuration("training { stop-after = 60 }\n", "conf: line 12: ");
+	refused_configuration("allocation { strategy = atta }\n", "ata");
+	refused_configuration("training { tasks-per-round = 0 }\n", "line 12");
+	refused_configuration("lease { first = 1s least = 2s }\n", "least is longer than first");
+	cluster_configure(&cluster, "training { stop-after = 60s }\n");
+	cluster_start_coordinator(&cluster, "-n");
+	ck_assert_int_eq(cluster_wait(&cluster.coordinator), 0);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = suite_create("training");
+	TCase *tcase = tcase_create("processes");
+
+	if (access("/usr/share/datasets/fashion-mnist", R_OK) != 0)
+		test_skip_all("needs the data set (dataset-fashion-mnist)");
+	tcase_add_checked_fixture(tcase, open_cluster, close_cluster);
+	tcase_set_timeout(tcase, 180);
+	tcase_add_loop_test(tcase, accuracy_rises_with_each_strategy, 0,
+			    (int)(sizeof(strategies) / sizeof(strategies[0])));
+	tcase_add_test(tcase, goes_on_without_a_killed_worker_and_takes_it_back);
+	tcase_add_test(tcase, stops_for_want_of_workers_and_goes_on_when_one_comes);
+	tcase_add_test(tcase, goes_on_from_its_checkpoint_after_a_kill);
+	tcase_add_test(tcase, refuses_a_damaged_checkpoint);
+	tcase_add_test(tcase, lets_no_stranger_in);
+	tcase_add_test(tcase, names_what_is_wrong_in_the_configuration);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
