@@ -84,6 +84,7 @@ static void forget_child(struct host *host)
 	host->connected = false;
 	host->told = false;
 	host->threads = 0;
+	job_watch(host->config.job, 0);
 	if (job_meter(host->config.job) != NULL && pid > 0)
 		meter_release_process(job_meter(host->config.job), pid);
 }
@@ -235,6 +236,7 @@ static void start_if_due(struct host *host, uint64_t now_ns)
 			 host->has_user ? host->config.conf->training.user : "ourselves",
 			 host->config.conf->cgroup);
 		host->ever_started = true;
+		job_watch(host->config.job, host->child.pid);
 		return;
 	}
 	host->start_at_ns = now_ns + host->pause_ns;

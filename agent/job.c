@@ -15,6 +15,7 @@
 #include "agent/log.h"
 #include "agent/meter.h"
 #include "agent/mounts.h"
+#include "agent/procuse.h"
 #include "lib/demand.h"
 #include "lib/quantity.h"
 #include "lib/quota.h"
@@ -29,6 +30,7 @@ struct job {
 	struct cgroup *cgroup;
 	struct meter *meter;
 	char meter_error[256]; /* why there is no meter */
+	pid_t worker;	       /* measured in its place in a dry run; 0: none */
 	struct iso_demand demand;
 	struct iso_quota *quota;
 	struct job_view view;
@@ -113,7 +115,11 @@ static void open_meter(struct job *job)
 			job->meter = NULL;
 		close_directories(&directories);
 	}
-	if (job->meter == NULL) {
+	if (job->meter == NULL && job->conf->dry_run) {
+		snprintf(job->meter_error, sizeof(job->meter_error),
+			 "dry run without a cgroup: the worker alone is measured");
+		log_warn("meter: %s: %s", job->meter_error, error.text);
+	} else if (job->meter == NULL) {
 		snprintf(job->meter_error, sizeof(job->meter_error), "%.255s", error.text);
 		log_warn("meter: nothing to measure with, so nothing is given away: %s",
 			 error.text);
@@ -280,7 +286,31 @@ static uint64_t guess_demand(const struct job *job, bool throttled)
 	return guess_ucpu < most_ucpu ? guess_ucpu : most_ucpu;
 }
 
-static void observe_use(struct job *job)
+/* The worker stands for the job where a dry run has nothing else to measure. */
+static bool measures_worker(const struct job *job)
+{
+	return job->meter == NULL && job->conf->dry_run;
+}
+
+static bool read_use(struct job *job, uint64_t now_ns, struct meter_reading *ret_reading)
+{
+	struct error error = { 0 };
+
+	if (job->meter != NULL)
+		return meter_read(job->meter, ret_reading, &error) == 0;
+	if (!measures_worker(job) || job->worker == 0)
+		return false;
+	*ret_reading = (struct meter_reading){ .at_ns = now_ns, .epoch = (uint64_t)job->worker };
+	return procuse_read(job->worker, &ret_reading->on_cpu_ns, &ret_reading->wait_ns, &error) ==
+	       0;
+}
+
+void job_watch(struct job *job, pid_t worker)
+{
+	job->worker = worker;
+}
+
+static void observe_use(struct job *job, uint64_t now_ns)
 {
 	struct error error = { 0 };
 	struct cgroup_stat stat;
@@ -293,7 +323,7 @@ static void observe_use(struct job *job)
 		job->stat = stat;
 		job->view.throttled_ns = stat.throttled_ns;
 	}
-	job->has_used = job->meter != NULL && meter_read(job->meter, &reading, &error) == 0;
+	job->has_used = read_use(job, now_ns, &reading);
 	if (!job->has_used) {
 		job->view.metered = false;
 		return;
@@ -308,7 +338,7 @@ static void observe_use(struct job *job)
 	job->view.metered = job->demand.known;
 	job->view.on_cpu_ucpu = iso_demand_on_cpu_ucpu(&job->demand);
 	job->view.wait_ucpu = iso_demand_wait_ucpu(&job->demand);
-	job->view.demand_ucpu = meter_degraded(job->meter) == NULL ?
+	job->view.demand_ucpu = measures_worker(job) || meter_degraded(job->meter) == NULL ?
 					iso_demand_ucpu(&job->demand, job->view.cpus) :
 					guess_demand(job, throttled);
 }
@@ -319,7 +349,7 @@ void job_observe(struct job *job, uint64_t now_ns)
 		reopen(job, now_ns);
 	bool known = observe_limit(job, now_ns);
 	observe_ceiling(job, now_ns);
-	observe_use(job);
+	observe_use(job, now_ns);
 	job->view.at_ns = now_ns;
 
 	if (cgroup_state(job->cgroup) == CGROUP_GONE) {
@@ -422,6 +452,8 @@ struct meter *job_meter(const struct job *job)
 
 const char *job_meter_name(const struct job *job)
 {
+	if (measures_worker(job))
+		return "worker";
 	return job->meter != NULL ? meter_source_name(meter_source(job->meter)) : "none";
 }
 

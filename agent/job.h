@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "agent/cgroup.h"
 #include "agent/conf.h"
@@ -52,6 +53,12 @@ struct job *job_close(struct job *job);
 
 /* Does what on-exit says; call before job_close(). */
 int job_leave(struct job *job, struct error *reterr);
+
+/*
+ * The worker in the job's cgroup; 0: it has ended.  A dry run has neither the
+ * cgroup nor the meter: then the worker is what is measured.
+ */
+void job_watch(struct job *job, pid_t worker);
 
 /* Looks once at everything: drift, limits, counters.  Opens a re-created cgroup again. */
 void job_observe(struct job *job, uint64_t now_ns);

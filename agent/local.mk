@@ -43,7 +43,8 @@ include agent/train.mk
 	%D%/cpuclock.c %D%/cpuclock.h \
 	%D%/meter.c %D%/meter.h \
 	%D%/meter_ebpf.c %D%/meter_ebpf.h \
-	%D%/meter_kernel.c %D%/meter_kernel.h
+	%D%/meter_kernel.c %D%/meter_kernel.h \
+	%D%/procuse.c %D%/procuse.h
 
 # The node: everything brought together in one order.
 %C%_libagent_a_SOURCES += \

@@ -1,5 +1,5 @@
 unit_tests += %D%/demand %D%/quantity %D%/rng
-unit_tests += %D%/cpuclock %D%/meter
+unit_tests += %D%/cpuclock %D%/meter %D%/procuse
 
 unit_tests += %D%/demo %D%/observer
 %C%_demo_LDADD = tests/demo/libdemo.a $(test_libs)
