@@ -4,9 +4,6 @@
 #include "agent/node_private.h"
 
 #include <assert.h>
-#include <string.h>
-
-#include "lib/checksum.h"
 
 /* The configuration in the terms of lib/trade.h. */
 
@@ -66,7 +63,7 @@ struct iso_trade_config node_trade_config(const struct conf *conf, const struct 
 			.gen = NODE_FIRST_GENERATION,
 		};
 	return (struct iso_trade_config){
-		.cluster = iso_checksum(conf->cluster, strlen(conf->cluster)),
+		.cluster = conf->cluster_id,
 		.node = conf->id,
 		.epoch = (uint32_t)conf->config_epoch,
 		.shared_digest = conf->digest,

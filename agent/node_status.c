@@ -180,6 +180,7 @@ static void fill_worker(struct status *status, const struct node *node)
 	status->worker.pid = worker.pid;
 	status->worker.restarts = worker.restarts;
 	status->worker.threads = worker.threads;
+	status->worker.tasks = (int64_t)worker.tasks_done;
 }
 
 static json_t *command_status(void *context, const json_t *request)
