@@ -50,12 +50,12 @@ for binary in $programs; do
 	done <"$scratch/page"
 done
 
-# What is described and not built is at least said.
+# And nothing is described that is not built.
 for page in "$top_srcdir"/man/*.8; do
 	name=${page##*/}
 	case " $programs " in
 	*"/${name%.8} "*) ;;
-	*) echo "man/$name: its program is not built here" ;;
+	*) echo "man/$name: there is no such program"; status=1 ;;
 	esac
 done
 exit $status
