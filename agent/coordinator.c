@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/clock.h"
@@ -18,6 +17,7 @@
 #include "agent/coordinator_net.h"
 #include "agent/coordinator_run.h"
 #include "agent/coordinator_status.h"
+#include "agent/directory.h"
 #include "agent/log.h"
 #include "agent/loop.h"
 
@@ -189,8 +189,9 @@ static int open_control(struct coordinator *coordinator, struct error *reterr)
 		.context = coordinator,
 	};
 
-	if (mkdir(config.directory, 0755) < 0 && errno != EEXIST)
-		return error_errno(reterr, -errno, "create '%s'", config.directory);
+	int r = directory_make(config.directory, 0755, reterr);
+	if (r < 0)
+		return r;
 	return control_open(&config, &coordinator->loop, &coordinator->control, reterr);
 }
 

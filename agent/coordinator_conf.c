@@ -48,11 +48,11 @@ static const struct confutil_option options[] = {
 	{
 		.section = "", .name = "state-directory", .type = CONFUTIL_PATH,
 		AT(state_directory),
-		.doc = "checkpoints live here; default: " ISO_STATEDIR "/coordinator-RUN",
+		.doc = "checkpoints live here; default: " ISO_STATEDIR "/coordinator/RUN",
 	},
 	{
 		.section = "", .name = "run-directory", .type = CONFUTIL_PATH, AT(run_directory),
-		.doc = "the control socket lives here; default: " ISO_RUNDIR "/coordinator-RUN",
+		.doc = "the control socket lives here; default: " ISO_RUNDIR "/coordinator/RUN",
 	},
 	{
 		.section = "", .name = "control-group", .type = CONFUTIL_NAME, AT(control_group),
@@ -258,10 +258,10 @@ static int check(struct cconf *conf, const char *name, const struct confutil_lin
 			       confutil_line(cconf_schema(), lines, "lease", "least"));
 	}
 	if (conf->state_directory[0] == '\0')
-		snprintf(conf->state_directory, sizeof(conf->state_directory), "%s/coordinator-%s",
+		snprintf(conf->state_directory, sizeof(conf->state_directory), "%s/coordinator/%s",
 			 ISO_STATEDIR, conf->run);
 	if (conf->run_directory[0] == '\0')
-		snprintf(conf->run_directory, sizeof(conf->run_directory), "%s/coordinator-%s",
+		snprintf(conf->run_directory, sizeof(conf->run_directory), "%s/coordinator/%s",
 			 ISO_RUNDIR, conf->run);
 	return check_workers(conf, name, reterr);
 }

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/directory.h"
 #include "agent/log.h"
 #include "lib/quantity.h"
 
@@ -111,9 +111,10 @@ static void restore_parts(struct run *run, const struct checkpoint *from)
 static int lock_state(struct run *run, struct error *reterr)
 {
 	const char *folder = run->conf->state_directory;
+	int r = directory_make(folder, 0755, reterr);
 
-	if (mkdir(folder, 0755) < 0 && errno != EEXIST)
-		return error_errno(reterr, -errno, "create '%s'", folder);
+	if (r < 0)
+		return r;
 	run->lock_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (run->lock_fd < 0)
 		return error_errno(reterr, -errno, "open '%s'", folder);

@@ -38,8 +38,8 @@ static void fails(const char *text, const char *expected)
 START_TEST(fills_in_what_the_file_leaves_out)
 {
 	parses(REQUIRED);
-	ck_assert_str_eq(conf.state_directory, ISO_STATEDIR "/coordinator-r");
-	ck_assert_str_eq(conf.run_directory, ISO_RUNDIR "/coordinator-r");
+	ck_assert_str_eq(conf.state_directory, ISO_STATEDIR "/coordinator/r");
+	ck_assert_str_eq(conf.run_directory, ISO_RUNDIR "/coordinator/r");
 	ck_assert_int_eq(conf.training.tasks_per_round, 16);
 	ck_assert_int_eq(conf.training.partition, CCONF_PARTITION_IID);
 	ck_assert_uint_eq(conf.training.stop_after_ns, 0);
