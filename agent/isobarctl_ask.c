@@ -56,7 +56,7 @@ static int choose(const struct ctl *ctl, char ret_path[CONTROL_PATH_BYTES])
 	if (instances.count == 0) {
 		fprintf(stderr,
 			"isobarctl: no isobard has a socket in %s\n"
-			"start one: systemctl start isobard@NAME, or isobard -f FILE; "
+			"start one: isobard -f FILE; "
 			"what it lacks: isobarctl check\n",
 			ctl->run_directory);
 		return CTL_FAILED;
@@ -93,7 +93,7 @@ static void advise(int r)
 {
 	if (r == -ENOENT || r == -ECONNREFUSED)
 		fputs("isobard is not running there; "
-		      "start it: systemctl start isobard@NAME, or isobard -f FILE\n",
+		      "start it: isobard -f FILE\n",
 		      stderr);
 	if (r == -EACCES)
 		fputs("this socket is for root and the control group only\n", stderr);

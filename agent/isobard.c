@@ -130,7 +130,7 @@ static int parse(int argc, char **argv, enum action *ret_action, const char **re
 			usage(stdout);
 			return EXIT_DONE;
 		case 'V':
-			puts(PACKAGE_STRING);
+			puts("isobard " PACKAGE_VERSION);
 			return EXIT_DONE;
 		default:
 			usage(stderr);

@@ -130,8 +130,8 @@ static int read_slots(const struct journal *journal, uint8_t bytes[ISO_JOURNAL_B
 		return error_errno(reterr, -errno, "stat journal '%s'", journal->path);
 	if (!S_ISREG(status.st_mode) || status.st_size != ISO_JOURNAL_BYTES)
 		return error_set(reterr, -EUCLEAN,
-				 "journal '%s' has %jd bytes where %u are expected: it is damaged; "
-				 "this node must be buried and join anew",
+				 "journal '%s' has %jd bytes where %u are expected: it is damaged "
+				 "and a share is never made up; see CAVEATS in isobard(8)",
 				 journal->path, (intmax_t)status.st_size, ISO_JOURNAL_BYTES);
 	while (size < ISO_JOURNAL_BYTES) {
 		ssize_t n = journal->io.pread(journal->io.context, journal->fd, bytes + size,
@@ -162,12 +162,12 @@ static int recover(const struct journal *journal, uint64_t cluster, uint64_t nod
 	if (status == ISO_E_VERSION)
 		return error_set(reterr, -EUCLEAN,
 				 "journal '%s' was written by another version of isobar; use that "
-				 "version, or bury this node and join anew",
+				 "version",
 				 journal->path);
 	if (status != ISO_OK)
 		return error_set(reterr, -EUCLEAN,
-				 "journal '%s' is damaged (%s) and a share is never made up; this "
-				 "node must be buried and join anew",
+				 "journal '%s' is damaged (%s) and a share is never made up; see "
+				 "CAVEATS in isobard(8)",
 				 journal->path, iso_status_text(status));
 	if (record.cluster != cluster)
 		return error_set(reterr, -EXDEV, "journal '%s' is of another cluster",
@@ -203,7 +203,7 @@ int journal_open(int dir_fd, const char *dir_path, const struct journal_io *io, 
 		if (r == -ENOENT)
 			error_set(reterr, r,
 				  "no journal '%s': make one with --init if this node is new; if "
-				  "it is not, its share is lost here and it must be buried",
+				  "it is not, its share is lost here; see CAVEATS in isobard(8)",
 				  journal->path);
 		else
 			error_errno(reterr, r, "open journal '%s'", journal->path);

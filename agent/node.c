@@ -19,9 +19,6 @@
 #include "agent/log.h"
 #include "agent/node_private.h"
 
-/* A neighbour that missed this many heartbeats is down. */
-#define DOWN_AFTER_TICKS 10u
-
 static int open_state_directory(const struct conf *conf, struct error *reterr)
 {
 	int fd = open(conf->state_directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -277,7 +274,7 @@ static int open_link(struct node *node, void *zmq_context, struct error *reterr)
 		.keys = &keys,
 		.neighbours = neighbours,
 		.neighbour_count = conf->neighbour_count,
-		.down_after_ns = DOWN_AFTER_TICKS * conf->trading.tick_ns,
+		.down_after_ns = conf->trading.fresh_ns,
 		.fn = on_message,
 		.context = node,
 	};

@@ -15,7 +15,7 @@ err ''
 
 run "$isobard" --version
 ends 0
-out "isobar $(sed -n 's/^#define PACKAGE_VERSION "\(.*\)"/\1/p' "$top_builddir/config.h")"
+out "isobard $(sed -n 's/^#define PACKAGE_VERSION "\(.*\)"/\1/p' "$top_builddir/config.h")"
 err ''
 
 run "$isobard" --frobnicate

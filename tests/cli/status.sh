@@ -12,19 +12,19 @@ run "$ctl" --run-directory "$run_directory" status
 ends 1
 out ''
 err "isobarctl: no isobard has a socket in $run_directory
-start one: systemctl start isobard@NAME, or isobard -f FILE; what it lacks: isobarctl check"
+start one: isobard -f FILE; what it lacks: isobarctl check"
 
 run "$ctl" --run-directory "$run_directory" top
 ends 1
 out ''
 err "isobarctl: no isobard has a socket in $run_directory
-start one: systemctl start isobard@NAME, or isobard -f FILE; what it lacks: isobarctl check"
+start one: isobard -f FILE; what it lacks: isobarctl check"
 
 run "$ctl" --run-directory "$run_directory" -i a status
 ends 1
 out ''
 err "isobarctl: connect to '$run_directory/a/control': No such file or directory
-isobard is not running there; start it: systemctl start isobard@NAME, or isobard -f FILE"
+isobard is not running there; start it: isobard -f FILE"
 
 mkdir "$run_directory/a"
 cp "$here/answers/a.json" "$run_directory/a/status.json"
@@ -97,4 +97,4 @@ run "$ctl" --run-directory "$run_directory" status -i b
 ends 1
 out ''
 err "isobarctl: connect to '$run_directory/b/control': Connection refused
-isobard is not running there; start it: systemctl start isobard@NAME, or isobard -f FILE"
+isobard is not running there; start it: isobard -f FILE"
