@@ -1,5 +1,6 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=dash
 # First process of the virtual machine: the host's root, read-only over 9p,
 # under a layer in memory; then each program of /programs in turn.
 # Console: ttyS0.  Results: ttyS1, where nothing else writes.
@@ -27,6 +28,7 @@ ifconfig lo 127.0.0.1 up
 stty -F /dev/ttyS1 raw
 while read -r directory program; do
 	echo "vm-program $program"
+	# shellcheck disable=SC2016 # expanded inside
 	chroot /root /bin/sh -c '. /environment; cd "$1" && exec "$2"' sh "$directory" "$program" </dev/null
 	echo "vm-status $?"
 done </programs >/dev/ttyS1
