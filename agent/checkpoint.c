@@ -173,25 +173,39 @@ static int replace(int folder, const uint8_t *bytes, size_t size)
 	return r;
 }
 
-int checkpoint_write(const char *folder, const struct checkpoint *checkpoint, struct error *reterr)
+uint64_t checkpoint_bytes(const struct checkpoint *checkpoint)
 {
-	/* The cursor writes from it only; its arrays stay the caller's. */
+	return file_bytes(checkpoint->params_count, checkpoint->workers_count,
+			  checkpoint->evaluations_count);
+}
+
+void checkpoint_encode(const struct checkpoint *checkpoint, uint8_t *out)
+{
+	/* The cursor only writes from it; its arrays stay the caller's. */
 	struct checkpoint copy = *checkpoint;
-	uint64_t size = file_bytes(copy.params_count, copy.workers_count, copy.evaluations_count);
-	uint8_t *bytes = calloc(1, size);
+	uint64_t size = checkpoint_bytes(checkpoint);
+	struct cursor cursor = { .at = out + HEAD_BYTES };
 
 	assert(copy.params_count <= ISO_TRAIN_PARAMS_MAX);
 	assert(copy.workers_count <= CHECKPOINT_WORKERS_MAX);
 	assert(copy.evaluations_count <= EVALUATIONS_MAX);
-	if (bytes == NULL)
-		return error_errno(reterr, -ENOMEM, "write a checkpoint");
-	iso_put_le(bytes, MAGIC, 8);
-	iso_put_le(bytes + 8, size, 8);
-	struct cursor cursor = { .at = bytes + HEAD_BYTES };
+	iso_put_le(out, MAGIC, 8);
+	iso_put_le(out + 8, size, 8);
+	iso_put_le(out + 16, 0, 8);
 	numbers(&cursor, &copy);
 	arrays(&cursor, &copy);
-	assert(cursor.at == bytes + size);
-	iso_put_le(bytes + 16, iso_checksum(bytes, size), 8);
+	assert(cursor.at == out + size);
+	iso_put_le(out + 16, iso_checksum(out, size), 8);
+}
+
+int checkpoint_write(const char *folder, const struct checkpoint *checkpoint, struct error *reterr)
+{
+	uint64_t size = checkpoint_bytes(checkpoint);
+	uint8_t *bytes = malloc(size);
+
+	if (bytes == NULL)
+		return error_errno(reterr, -ENOMEM, "write a checkpoint");
+	checkpoint_encode(checkpoint, bytes);
 
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int r = fd < 0 ? -errno : replace(fd, bytes, size);
@@ -223,11 +237,27 @@ static int check_sizes(uint64_t size, const struct checkpoint *checkpoint, struc
 	return 0;
 }
 
-static int decode(uint8_t *bytes, uint64_t size, struct checkpoint *ret_checkpoint,
-		  struct error *reterr)
+/* Names end within their field, and nothing is hidden behind the end. */
+static int check_names(const struct checkpoint *checkpoint, struct error *reterr)
+{
+	for (uint32_t i = 0; i < checkpoint->workers_count; i++) {
+		const char *name = checkpoint->workers[i].name;
+		size_t length = strnlen(name, CHECKPOINT_NAME_BYTES);
+
+		for (size_t j = length; j < CHECKPOINT_NAME_BYTES; j++)
+			if (name[j] != '\0')
+				length = CHECKPOINT_NAME_BYTES;
+		if (length == CHECKPOINT_NAME_BYTES)
+			return damaged(reterr, file_bytes(checkpoint->params_count, i, 0),
+				       "the name of a worker does not end");
+	}
+	return 0;
+}
+
+int checkpoint_decode(uint8_t *bytes, uint64_t size, struct checkpoint *ret_checkpoint,
+		      struct error *reterr)
 {
 	struct checkpoint checkpoint = { 0 };
-	struct cursor cursor = { .at = bytes + HEAD_BYTES, .is_reading = true };
 
 	if (size < HEAD_BYTES + NUMBER_BYTES)
 		return damaged(reterr, size, "the file ends here, within its head");
@@ -239,6 +269,7 @@ static int decode(uint8_t *bytes, uint64_t size, struct checkpoint *ret_checkpoi
 	iso_put_le(bytes + 16, 0, 8);
 	if (iso_checksum(bytes, size) != checksum)
 		return damaged(reterr, 16, "the checksum does not match the content");
+	struct cursor cursor = { .at = bytes + HEAD_BYTES, .is_reading = true };
 	numbers(&cursor, &checkpoint);
 	int r = check_sizes(size, &checkpoint, reterr);
 	if (r < 0)
@@ -254,8 +285,11 @@ static int decode(uint8_t *bytes, uint64_t size, struct checkpoint *ret_checkpoi
 		return error_errno(reterr, -ENOMEM, "read");
 	}
 	arrays(&cursor, &checkpoint);
-	for (uint32_t i = 0; i < checkpoint.workers_count; i++)
-		checkpoint.workers[i].name[CHECKPOINT_NAME_BYTES - 1] = '\0';
+	r = check_names(&checkpoint, reterr);
+	if (r < 0) {
+		checkpoint_free(&checkpoint);
+		return r;
+	}
 	*ret_checkpoint = checkpoint;
 	return 0;
 }
@@ -306,7 +340,7 @@ int checkpoint_read(const char *folder, struct checkpoint *ret_checkpoint, struc
 	int r = read_file(path, &bytes, &size);
 	if (r < 0)
 		return error_errno(reterr, r, "read '%s'", path);
-	r = decode(bytes, size, ret_checkpoint, reterr);
+	r = checkpoint_decode(bytes, size, ret_checkpoint, reterr);
 	free(bytes);
 	if (r < 0)
 		error_wrap(reterr, "'%s'", path);

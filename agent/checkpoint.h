@@ -49,6 +49,14 @@ int checkpoint_write(const char *folder, const struct checkpoint *checkpoint, st
  */
 int checkpoint_read(const char *folder, struct checkpoint *ret_checkpoint, struct error *reterr);
 
+/* The file's bytes, for the two above and the tests: how many, and into out. */
+uint64_t checkpoint_bytes(const struct checkpoint *checkpoint);
+void checkpoint_encode(const struct checkpoint *checkpoint, uint8_t *out);
+
+/* -EBADMSG or -ENOMEM, with "offset N: why".  Clears the checksum in bytes on its way. */
+int checkpoint_decode(uint8_t *bytes, uint64_t size, struct checkpoint *ret_checkpoint,
+		      struct error *reterr);
+
 /* Frees what a read has allocated and zeroes it. */
 void checkpoint_free(struct checkpoint *checkpoint);
 

@@ -20,6 +20,9 @@
 #include "agent/curve.h"
 #include "tests/test.h"
 
+/* The index of the worker that is in no configuration. */
+#define STRANGER 9
+
 #define DATA "/usr/share/datasets/fashion-mnist"
 
 static const char *const names[] = { "alder", "birch", "cedar" };
@@ -104,13 +107,14 @@ void cluster_configure(const struct cluster *cluster, const char *more)
 }
 
 /* Starts a program that dies with the test; its words go to FOLDER/NAME.log. */
-static pid_t start(const struct cluster *cluster, const char *program, const char *name,
-		   char *const *argv)
+static pid_t start(const struct cluster *cluster, const char *path, const char *name,
+		   const char *const *arguments)
 {
-	const char *builddir = getenv("top_builddir");
-	char path[256], log[128];
+	char *const *argv;
+	char log[128];
 
-	snprintf(path, sizeof(path), "%s/agent/%s", builddir != NULL ? builddir : ".", program);
+	/* exec takes char *const[] and changes nothing. */
+	memcpy(&argv, &arguments, sizeof(argv));
 	snprintf(log, sizeof(log), "%s/%s.log", cluster->folder, name);
 	pid_t parent = getpid(), pid = fork();
 	ck_assert_int_ge(pid, 0);
@@ -124,41 +128,61 @@ static pid_t start(const struct cluster *cluster, const char *program, const cha
 	_exit(127);
 }
 
+static void program_path(const char *program, char ret_path[256])
+{
+	const char *builddir = getenv("top_builddir");
+
+	snprintf(ret_path, 256, "%s/agent/%s", builddir != NULL ? builddir : ".", program);
+}
+
 void cluster_start_coordinator(struct cluster *cluster, const char *option)
 {
-	char conf[128], report[128], last[32];
-	char program[] = "isobar-coordinator", f[] = "-f", r[] = "--report";
-	char *argv[] = { program, f, conf, r, report, NULL, NULL };
+	char conf[128], report[128], path[256];
+	const char *arguments[] = {
+		"isobar-coordinator", "-f", conf, "--report", report, option, NULL
+	};
 
 	snprintf(conf, sizeof(conf), "%s/conf", cluster->folder);
 	snprintf(report, sizeof(report), "%s/report.json", cluster->folder);
-	snprintf(last, sizeof(last), "%s", option != NULL ? option : "");
-	argv[5] = option != NULL ? last : NULL;
-	cluster->coordinator = start(cluster, program, "coordinator", argv);
+	program_path("isobar-coordinator", path);
+	cluster->coordinator = start(cluster, path, "coordinator", arguments);
 }
 
-static pid_t start_worker(struct cluster *cluster, unsigned index)
+const char *const *cluster_worker_arguments(struct cluster *cluster, unsigned index,
+					    char ret_path[256])
 {
-	const char *name = name_of(index);
-	char program[] = "isobar-worker", c[] = "--coordinator", k[] = "--coordinator-key";
-	char s[] = "--key", n[] = "--name", d[] = "--data", t[] = "--threads", one[] = "1";
-	char data[] = DATA, own_name[32], public[128], secret[128], endpoint[64];
-	char *argv[] = { program, c,	    endpoint, k,    public, s,	 secret,
-			 n,	  own_name, d,	      data, t,	    one, NULL };
+	static char public[128], secret[128];
+	static const char *arguments[] = { "isobar-worker",
+					   "--coordinator",
+					   NULL,
+					   "--coordinator-key",
+					   public,
+					   "--key",
+					   secret,
+					   "--name",
+					   NULL,
+					   "--data",
+					   DATA,
+					   "--threads",
+					   "1",
+					   NULL };
 
-	snprintf(own_name, sizeof(own_name), "%s", name_of(index % 9));
-	snprintf(endpoint, sizeof(endpoint), "%s", cluster->endpoint);
 	snprintf(public, sizeof(public), "%s/coordinator.pub", cluster->folder);
-	snprintf(secret, sizeof(secret), "%s/%s.key", cluster->folder, name);
-	return start(cluster, program, name, argv);
+	snprintf(secret, sizeof(secret), "%s/%s.key", cluster->folder, name_of(index));
+	arguments[2] = cluster->endpoint;
+	/* The stranger says the name of the first one. */
+	arguments[8] = name_of(index % STRANGER);
+	program_path("isobar-worker", ret_path);
+	return arguments;
 }
 
 void cluster_start_worker(struct cluster *cluster, unsigned index)
 {
-	pid_t pid = start_worker(cluster, index);
+	char path[256];
+	const char *const *arguments = cluster_worker_arguments(cluster, index, path);
 
-	/* The stranger takes the place of the first one in our books. */
-	cluster->workers[index % 9] = pid;
+	/* The stranger takes the place of the first one in our books, too. */
+	cluster->workers[index % STRANGER] = start(cluster, path, name_of(index), arguments);
 }
 
 void cluster_start_workers(struct cluster *cluster)

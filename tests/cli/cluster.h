@@ -33,6 +33,9 @@ void cluster_configure(const struct cluster *cluster, const char *more);
 void cluster_start_coordinator(struct cluster *cluster, const char *option);
 /* Worker 0 .. CLUSTER_WORKERS - 1, or with the key of nobody: 9. */
 void cluster_start_worker(struct cluster *cluster, unsigned index);
+/* The worker's command line, for an agent's end of the test; static. */
+const char *const *cluster_worker_arguments(struct cluster *cluster, unsigned index,
+					    char ret_path[256]);
 void cluster_start_workers(struct cluster *cluster);
 
 void cluster_kill(pid_t *pid, int signal);

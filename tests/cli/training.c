@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/spawn.h"
+#include "agent/workerlink.h"
 #include "tests/cli/cluster.h"
 #include "tests/test.h"
 
@@ -106,8 +109,10 @@ START_TEST(stops_for_want_of_workers_and_goes_on_when_one_comes)
 	cluster_start_coordinator(&cluster, NULL);
 	cluster_start_workers(&cluster);
 	cluster_wait_round(&cluster, 3);
-	for (unsigned i = 0; i < CLUSTER_WORKERS; i++)
-		cluster_kill(&cluster.workers[i], SIGTERM);
+	for (unsigned i = 0; i < CLUSTER_WORKERS; i++) {
+		ck_assert_int_eq(kill(cluster.workers[i], SIGTERM), 0);
+		ck_assert_int_eq(cluster_wait(&cluster.workers[i]), 0);
+	}
 	for (unsigned i = 0; i < CLUSTER_WORKERS; i++)
 		cluster_wait_worker(&cluster, i, "absent");
 	double round = cluster_number(&cluster, "round");
@@ -133,7 +138,9 @@ START_TEST(goes_on_from_its_checkpoint_after_a_kill)
 	cluster_kill(&cluster.coordinator, SIGKILL);
 
 	cluster_start_coordinator(&cluster, "--resume");
-	cluster_wait_round(&cluster, 21);
+	/* What it says first, before the workers have found it. */
+	cluster_wait_round(&cluster, 0);
+	ck_assert_double_ge(cluster_number(&cluster, "round"), 20);
 	ck_assert_double_eq(cluster_number(&cluster, "term"), 2);
 	/* The same workers, which were not started again. */
 	for (unsigned i = 0; i < CLUSTER_WORKERS; i++)
@@ -179,6 +186,46 @@ START_TEST(refuses_a_damaged_checkpoint)
 	     ms += 20)
 		usleep(20000);
 	ck_assert_double_eq(cluster_number(&cluster, "round"), 0);
+}
+END_TEST
+
+static void ignore(void *context, const struct iso_worker_record *record)
+{
+	(void)context;
+	(void)record;
+}
+
+START_TEST(worker_follows_the_share_and_ends_with_its_agent)
+{
+	const char *const *arguments;
+	struct spawn_child child = SPAWN_NO_CHILD;
+	char path[256], text[SPAWN_TEXT_BYTES];
+	struct workerlink *link;
+	struct loop loop = { 0 };
+	struct error error;
+
+	cluster_configure(&cluster, "");
+	cluster_start_coordinator(&cluster, NULL);
+	arguments = cluster_worker_arguments(&cluster, 1, path);
+	struct spawn_config config = { .executable = path, .clock_fd = -1 };
+	memcpy(&config.argv, &arguments, sizeof(config.argv));
+	ck_assert_msg(spawn_worker(&config, &child, &error) == 0, "%s", error.text);
+	int link_fd = child.link_fd;
+	child.link_fd = -1;
+	ck_assert_int_eq(
+	    workerlink_open(link_fd, WORKERLINK_AGENT, &loop, ignore, NULL, &link, &error), 0);
+	ck_assert_int_eq(workerlink_send_share(link, 300000, 2), 0);
+	cluster_wait_worker(&cluster, 1, "joined");
+	for (unsigned ms = 0; cluster_worker_number(&cluster, 1, "share_ucpu") != 300000;
+	     ms += 20) {
+		ck_assert_uint_lt(ms, CLUSTER_WAIT_MS);
+		usleep(20000);
+	}
+	link = workerlink_close(link);
+	while (spawn_reap(&child, text) == -EAGAIN)
+		usleep(1000);
+	ck_assert_str_eq(text, "exit status 0");
+	cluster_wait_worker(&cluster, 1, "absent");
 }
 END_TEST
 
@@ -241,6 +288,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, stops_for_want_of_workers_and_goes_on_when_one_comes);
 	tcase_add_test(tcase, goes_on_from_its_checkpoint_after_a_kill);
 	tcase_add_test(tcase, refuses_a_damaged_checkpoint);
+	tcase_add_test(tcase, worker_follows_the_share_and_ends_with_its_agent);
 	tcase_add_test(tcase, lets_no_stranger_in);
 	tcase_add_test(tcase, names_what_is_wrong_in_the_configuration);
 	suite_add_tcase(suite, tcase);

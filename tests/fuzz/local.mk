@@ -48,3 +48,16 @@ EXTRA_DIST += %D%/corpus/conf
 
 include tests/fuzz/learn.mk
 include tests/fuzz/trade.mk
+
+fuzz_targets += %D%/checkpoint
+%C%_checkpoint_SOURCES = %D%/checkpoint.c $(fuzz_main)
+%C%_checkpoint_LDADD = agent/libagent.a lib/libisobar.a $(BLAS_LIBS)
+%C%_checkpoint_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
+EXTRA_DIST += \
+	%D%/corpus/checkpoint/cut-off \
+	%D%/corpus/checkpoint/empty \
+	%D%/corpus/checkpoint/name-without-end \
+	%D%/corpus/checkpoint/other-magic \
+	%D%/corpus/checkpoint/too-many-parameters \
+	%D%/corpus/checkpoint/whole \
+	%D%/corpus/checkpoint/without-arrays

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/data/batch.h"
 #include "lib/threads.h"
@@ -169,6 +170,53 @@ START_TEST(forgets_what_was_cancelled)
 }
 END_TEST
 
+/* A task of many chunks, so that the order to stop meets it on its way. */
+START_TEST(stops_a_running_task_and_says_what_it_cost)
+{
+	enum { WIDE = 784, LONG = 2000 };
+	static uint8_t wide_pixels[LONG * WIDE], wide_labels[LONG];
+	static uint32_t wide_part[LONG];
+	static float wide_params[CLASSES * (WIDE + 1)];
+	const struct dataset wide_data = {
+		.samples = LONG,
+		.features = WIDE,
+		.classes = CLASSES,
+		.pixels = wide_pixels,
+		.labels = wide_labels,
+	};
+	const struct lesson wide = {
+		.model = { WIDE, CLASSES, 0 },
+		.data = &wide_data,
+		.part = wide_part,
+		.part_samples = LONG,
+		.samples_per_task = LONG,
+	};
+	bool stopped = false;
+
+	for (uint32_t i = 0; i < LONG; i++)
+		wide_part[i] = i;
+	pool_set_lesson(pool, &wide);
+	ck_assert_int_eq(pool_set_params(pool, wide_params), 0);
+	for (unsigned i = 0; i < 1000 && !stopped; i++) {
+		struct pollfd ready = { .fd = pool_fd(pool), .events = POLLIN };
+		struct task_result result = { 0 };
+
+		ck_assert_int_eq(pool_submit(pool, &(struct task){ .task = i }), 0);
+		usleep(50 * (i % 20));
+		pool_cancel(pool, &(struct task){ .task = i });
+		/* Nothing comes if it had not begun. */
+		while (!pool_take(pool, &result) && poll(&ready, 1, 100) == 1)
+			;
+		stopped = result.abandoned && result.on_cpu_ns > 0;
+		ck_assert(!stopped || result.gradient == NULL);
+		free(result.gradient);
+	}
+	ck_assert(stopped);
+	/* The data is the test's own. */
+	pool_set_lesson(pool, NULL);
+}
+END_TEST
+
 START_TEST(new_parameters_void_the_queue)
 {
 	pool_set_lesson(pool, &lesson);
@@ -234,6 +282,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, refuses_tasks_before_there_is_something_to_compute);
 	tcase_add_test(tcase, does_each_task_once_whatever_the_number_of_threads);
 	tcase_add_test(tcase, forgets_what_was_cancelled);
+	tcase_add_test(tcase, stops_a_running_task_and_says_what_it_cost);
 	tcase_add_test(tcase, new_parameters_void_the_queue);
 	tcase_add_test(tcase, gives_back_what_could_not_be_passed_on);
 	suite_add_tcase(suite, tcase);
