@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -223,6 +224,8 @@ int main(int argc, char **argv)
 	static struct demo demo;
 	struct error error = { 0 };
 
+	/* Unprivileged programs must be able to read what is made for them. */
+	umask(022);
 	demo.options = parse(argc, argv);
 	demo.observer_fd = -1;
 	for (unsigned i = 0; i < HISTORY_NODES_MAX; i++)

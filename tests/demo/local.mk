@@ -39,3 +39,6 @@ noinst_PROGRAMS += %D%/demo
 %C%_demo_SOURCES = %D%/demo.c
 %C%_demo_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(ZMQ_CFLAGS)
 %C%_demo_LDADD = %D%/libdemo.a %D%/libobserver.a $(agent_libs)
+
+dist_check_SCRIPTS += %D%/demo.sh
+TESTS += %D%/demo.sh

@@ -106,10 +106,10 @@ void report_print(FILE *out, const struct demo *demo, const struct check *checks
 {
 	const struct options *options = &demo->options;
 
-	fprintf(out, "\n%sReport: %u nodes, %.6f CPU, %ju s (ready after %.1f s)\n",
+	fprintf(out, "\n%sReport: %u nodes, %.6f CPU, %ju s\n",
 		options->dry_run ? "DRY-RUN: nothing was written to the kernel.\n" : "",
 		options->nodes, (double)options->budget_ucpu / ISO_UCPU_PER_CPU,
-		(uintmax_t)options->seconds, demo->ready_s);
+		(uintmax_t)options->seconds);
 	print_phases(out, demo);
 	print_accuracy(out, &demo->history);
 	print_training(out, demo);

@@ -144,8 +144,10 @@ static int wait_ready(struct demo *demo, struct error *reterr)
 		poll_everybody(demo, &sample);
 		now_ns = clock_now_ns();
 		demo->ready_s = (double)(now_ns - begin_ns) / ISO_NS_PER_S;
-		if (poll_ready(demo, &sample, who))
+		if (poll_ready(demo, &sample, who)) {
+			printf("all programs are at work after %.1f s\n", demo->ready_s);
 			return 0;
+		}
 		if (now_ns - begin_ns > READY_WITHIN_S * (uint64_t)ISO_NS_PER_S)
 			return error_set(reterr, -ETIMEDOUT, "still waiting for %s after %u s", who,
 					 READY_WITHIN_S);
@@ -293,6 +295,8 @@ int run(struct demo *demo)
 		status = 128 + demo->signal;
 	} else if (r != 0) {
 		fprintf(stderr, "demo: %s\n", error.text);
+		if (demo->options.keep)
+			fprintf(stderr, "demo: logs are kept in %s\n", demo->directory);
 		status = 1;
 	} else {
 		status = finish(demo);

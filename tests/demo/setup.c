@@ -187,7 +187,7 @@ static void write_coordinator(FILE *out, const struct demo *demo, unsigned unuse
 		"training {\n"
 		"\tpartition = dirichlet\n"
 		"\ttasks-per-round = 128\n"
-		"\tsamples-per-task = 768\n"
+		"\tsamples-per-task = 1024\n"
 		"}\n"
 		"allocation {\n"
 		"\tstrategy = %s\n"
