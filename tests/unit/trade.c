@@ -391,6 +391,58 @@ START_TEST(a_price_out_of_the_ring_heals_by_itself)
 }
 END_TEST
 
+START_TEST(a_reference_is_good_for_one_turn_of_the_ring)
+{
+	uint8_t bytes[ISO_EDGE_BYTES];
+
+	set_up();
+	exchange();
+	exchange();
+	tick(&left); /* coded against right's message 2 */
+	memcpy(bytes, left.message, sizeof(bytes));
+	while (status_of(&right).seq < 2 + 63)
+		tick(&right);
+	ck_assert_ok(hear(&right, bytes));
+	ck_assert_uint_eq(status_of(&right).drops[ISO_DROP_REFERENCE], 0);
+	tick(&left);
+	ck_assert_uint_eq(frame_of(left.message).base_seq, 2);
+	tick(&right); /* and now message 66 lies where 2 did */
+	ck_assert_ok(hear(&right, left.message));
+	ck_assert_uint_eq(status_of(&right).drops[ISO_DROP_REFERENCE], 1);
+}
+END_TEST
+
+START_TEST(a_message_is_decided_on_once)
+{
+	set_up();
+	left.config.share.stop_and_wait = false;
+	ck_assert_ok(iso_trade_init(left.memory, sizeof(left.memory), &left.config, &left.trade));
+	ck_assert_ok(iso_trade_open(left.trade, &left.disk));
+	exchange();
+	ck_assert_int_gt(tick(&left).debited_ucpu, 0);
+	ck_assert_int_eq(tick(&left).debited_ucpu, 0);
+	ck_assert_int_eq(edge_of(&left).decision.reason, ISO_SHARE_GAVE);
+}
+END_TEST
+
+START_TEST(refers_to_what_it_could_decode_and_echoes_what_came)
+{
+	uint8_t bytes[ISO_EDGE_BYTES];
+
+	set_up();
+	exchange();
+	exchange();
+	tick(&left);
+	memcpy(bytes, left.message, sizeof(bytes));
+	iso_put_le(bytes + 104, 1000, 8); /* a base that nobody sent */
+	iso_put_le(bytes + 136, iso_checksum(bytes, 136), 8);
+	ck_assert_ok(hear(&right, bytes));
+	tick(&right);
+	ck_assert_uint_eq(frame_of(right.message).base_seq, 2);
+	ck_assert_uint_eq(frame_of(right.message).echo_seq, 3);
+}
+END_TEST
+
 START_TEST(other_prices_are_another_configuration)
 {
 	uint64_t digest;
@@ -668,6 +720,9 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, nothing_is_heard_before_the_incarnation_is_durable);
 	tcase_add_test(tcase, every_drop_has_its_reason);
 	tcase_add_test(tcase, a_price_out_of_the_ring_heals_by_itself);
+	tcase_add_test(tcase, a_reference_is_good_for_one_turn_of_the_ring);
+	tcase_add_test(tcase, a_message_is_decided_on_once);
+	tcase_add_test(tcase, refers_to_what_it_could_decode_and_echoes_what_came);
 	tcase_add_test(tcase, other_prices_are_another_configuration);
 	tcase_add_test(tcase, a_restart_goes_on_where_the_disk_is);
 	tcase_add_test(tcase, edges_that_left_the_configuration_lie_dormant);
