@@ -48,17 +48,6 @@ struct net {
 	struct iso_train_task tasks[ISO_TRAIN_TASKS_MAX];
 };
 
-const char *net_state_text(enum net_state state)
-{
-	switch (state) {
-	case NET_ABSENT: return "absent";
-	case NET_JOINED: return "joined";
-	case NET_LOST: return "lost";
-	case NET_REFUSED: return "refused";
-	}
-	return "unknown";
-}
-
 static const char *name_of(const struct net *net, uint32_t worker)
 {
 	return net->conf->workers[worker].name;

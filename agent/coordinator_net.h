@@ -24,7 +24,6 @@ enum net_state {
 	NET_LOST,    /* was here and is silent, or its connection broke */
 	NET_REFUSED, /* its data does not fit */
 };
-const char *net_state_text(enum net_state state);
 
 struct net_worker_view {
 	enum net_state state;

@@ -12,6 +12,13 @@ static const char *const strategy_texts[] = {
 	[CCONF_STRATEGY_UTA] = "uta",
 };
 
+static const char *const state_texts[] = {
+	[NET_ABSENT] = "absent",
+	[NET_JOINED] = "joined",
+	[NET_LOST] = "lost",
+	[NET_REFUSED] = "refused",
+};
+
 static json_t *integer(uint64_t value)
 {
 	return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
@@ -72,7 +79,7 @@ static json_t *worker_status(const struct cconf *conf, const struct run *run, co
 		peer = net_worker_view(net, index);
 	bool is_here = peer.state == NET_JOINED;
 	put(object, "name", json_string(conf->workers[index].name));
-	put(object, "state", json_string(net_state_text(peer.state)));
+	put(object, "state", json_string(state_texts[peer.state]));
 	put(object, "reason", peer.reason[0] != '\0' ? json_string(peer.reason) : json_null());
 	put(object, "since_s", seconds(now_ns - peer.since_ns));
 	put(object, "silent_s", is_here ? seconds(now_ns - peer.heard_ns) : json_null());
