@@ -91,7 +91,7 @@ static void fail(struct node *node, const char *why)
 static bool lower(struct node *node, uint64_t now_ns, const struct iso_trade_plan *plan)
 {
 	struct error error = { 0 };
-	int r = job_limit(node->job, now_ns, plan->target_ucpu, &error);
+	int r = job_limit(node->job, now_ns, plan->limit_ucpu, &error);
 	int64_t enforced_ucpu = job_view(node->job)->enforced_ucpu;
 
 	if (r == 0 && iso_trade_lowered(node->trade, enforced_ucpu) == ISO_OK) {
@@ -102,7 +102,7 @@ static bool lower(struct node *node, uint64_t now_ns, const struct iso_trade_pla
 	}
 	if (!node->limit_failed)
 		log_error("cgroup %s: cannot lower to %" PRId64 " ucpu: %s; giving nothing away",
-			  node->conf->cgroup, plan->target_ucpu, error.text);
+			  node->conf->cgroup, plan->limit_ucpu, error.text);
 	node->limit_failed = true;
 	return false;
 }
