@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "agent/isobarctl.h"
+#include "agent/ctl/isobarctl.h"
 
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/confutil.h"
+#include "agent/conf/confutil.h"
 #include "lib/quantity.h"
 
 static ctl_fn help, version;

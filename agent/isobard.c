@@ -11,10 +11,10 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "agent/conf.h"
-#include "agent/log.h"
-#include "agent/loop.h"
-#include "agent/node.h"
+#include "agent/base/log.h"
+#include "agent/base/loop.h"
+#include "agent/conf/conf.h"
+#include "agent/node/node.h"
 
 /* Exit status: done or ended by a signal, failed, wrong usage or configuration. */
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };

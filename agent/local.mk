@@ -1,58 +1,82 @@
-# What touches the world.  libagent.a is shared by the programs and the tests.
+# What touches the world: four programs and the folders they are made of.
+#
+#   base     errors, log, the loop that waits, clock
+#   conf     configuration files
+#   control  the socket for people, and what is said there
+#   net      keys, the allow-list, links between agents
+#   cgroup   the limit            meter  what the job really uses
+#   node     journal, job, worker and trade brought together: isobard
+#   train    coordinator and workers
+#   ctl      the commands of isobarctl
+#
+# libagent.a is shared by the programs and the tests.
 noinst_LIBRARIES += %D%/libagent.a
 %C%_libagent_a_SOURCES = \
-	%D%/cgroup.c %D%/cgroup.h %D%/cgroup_create.c %D%/cgroup_file.c \
-	%D%/cgroup_internal.h %D%/cgroup_library.c %D%/cgroup_library.h %D%/cgroup_limits.c \
-	%D%/cgroup_manage.c %D%/cgroup_saved.c %D%/cgroup_v1.c %D%/cgroup_v2.c \
-	%D%/cgroup_write.c \
-	%D%/clock.h \
-	%D%/curve.c %D%/curve.h \
-	%D%/directory.c %D%/directory.h \
-	%D%/error.c %D%/error.h \
-	%D%/journal.c %D%/journal.h \
-	%D%/log.c %D%/log.h \
-	%D%/loop.c %D%/loop.h \
-	%D%/mounts.c %D%/mounts.h \
-	%D%/zap.c %D%/zap.h
+	%D%/base/clock.h \
+	%D%/base/directory.c %D%/base/directory.h \
+	%D%/base/error.c %D%/base/error.h \
+	%D%/base/log.c %D%/base/log.h \
+	%D%/base/loop.c %D%/base/loop.h \
+	%D%/cgroup/cgroup.c %D%/cgroup/cgroup.h %D%/cgroup/cgroup_internal.h \
+	%D%/cgroup/cgroup_create.c \
+	%D%/cgroup/cgroup_file.c \
+	%D%/cgroup/cgroup_library.c %D%/cgroup/cgroup_library.h \
+	%D%/cgroup/cgroup_limits.c \
+	%D%/cgroup/cgroup_manage.c \
+	%D%/cgroup/cgroup_saved.c \
+	%D%/cgroup/cgroup_v1.c \
+	%D%/cgroup/cgroup_v2.c \
+	%D%/cgroup/cgroup_write.c \
+	%D%/cgroup/mounts.c %D%/cgroup/mounts.h \
+	%D%/conf/conf.c %D%/conf/conf.h \
+	%D%/conf/confcheck.c \
+	%D%/conf/confscan.c %D%/conf/confscan.h \
+	%D%/conf/confutil.c %D%/conf/confutil.h \
+	%D%/conf/confvalue.c %D%/conf/confvalue.h \
+	%D%/control/control.c %D%/control/control.h \
+	%D%/control/controlcall.c \
+	%D%/control/controlsock.c %D%/control/controlsock.h \
+	%D%/control/status.c %D%/control/status.h \
+	%D%/control/statusledger.c \
+	%D%/control/statusprint.c \
+	%D%/ctl/preflight.c %D%/ctl/preflight.h \
+	%D%/ctl/preflightnet.c %D%/ctl/preflightnet.h \
+	%D%/meter/cpuclock.c %D%/meter/cpuclock.h \
+	%D%/meter/meter.c %D%/meter/meter.h \
+	%D%/meter/meter_ebpf.c %D%/meter/meter_ebpf.h \
+	%D%/meter/meter_kernel.c %D%/meter/meter_kernel.h \
+	%D%/meter/procuse.c %D%/meter/procuse.h \
+	%D%/net/curve.c %D%/net/curve.h \
+	%D%/net/link.c %D%/net/link.h \
+	%D%/net/zap.c %D%/net/zap.h \
+	%D%/node/host.c %D%/node/host.h \
+	%D%/node/job.c %D%/node/job.h \
+	%D%/node/journal.c %D%/node/journal.h \
+	%D%/node/node.c %D%/node/node.h %D%/node/node_private.h \
+	%D%/node/node_conf.c \
+	%D%/node/node_status.c \
+	%D%/train/checkpoint.c %D%/train/checkpoint.h \
+	%D%/train/coordinator_admit.c %D%/train/coordinator_admit.h \
+	%D%/train/coordinator_conf.c %D%/train/coordinator_conf.h \
+	%D%/train/coordinator_net.c %D%/train/coordinator_net.h \
+	%D%/train/coordinator_run.c %D%/train/coordinator_run.h \
+	%D%/train/coordinator_runstate.h \
+	%D%/train/coordinator_save.c \
+	%D%/train/coordinator_status.c %D%/train/coordinator_status.h \
+	%D%/train/dataset.c %D%/train/dataset.h \
+	%D%/train/evaluate.c %D%/train/evaluate.h \
+	%D%/train/spawn.c %D%/train/spawn.h \
+	%D%/train/trainmsg.c %D%/train/trainmsg.h \
+	%D%/train/worker_compute.c %D%/train/worker_compute.h \
+	%D%/train/worker_part.c %D%/train/worker_part.h \
+	%D%/train/worker_pool.c %D%/train/worker_pool.h \
+	%D%/train/worker_session.c %D%/train/worker_session.h \
+	%D%/train/workerlink.c %D%/train/workerlink.h
 %C%_libagent_a_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS) $(CONFUSE_CFLAGS) $(JANSSON_CFLAGS) \
 	$(ZMQ_CFLAGS) $(CGROUP_CFLAGS) $(CAPNG_CFLAGS)
 
 agent_libs = %D%/libagent.a lib/libisobar.a \
 	$(LIBBPF_LIBS) $(CONFUSE_LIBS) $(JANSSON_LIBS) $(ZMQ_LIBS) $(CGROUP_LIBS) $(CAPNG_LIBS)
-
-%C%_libagent_a_SOURCES += \
-	%D%/dataset.c %D%/dataset.h
-
-include agent/train.mk
-
-# Configuration, the socket between agents, the socket for people.
-%C%_libagent_a_SOURCES += \
-	%D%/conf.c %D%/conf.h %D%/confcheck.c \
-	%D%/confscan.c %D%/confscan.h \
-	%D%/confutil.c %D%/confutil.h \
-	%D%/confvalue.c %D%/confvalue.h \
-	%D%/control.c %D%/control.h %D%/controlcall.c \
-	%D%/controlsock.c %D%/controlsock.h \
-	%D%/link.c %D%/link.h \
-	%D%/preflight.c %D%/preflight.h \
-	%D%/preflightnet.c %D%/preflightnet.h \
-	%D%/status.c %D%/status.h %D%/statusledger.c %D%/statusprint.c
-
-# Measuring: eBPF or the kernel's own account, and the clock of training threads.
-%C%_libagent_a_SOURCES += \
-	%D%/cpuclock.c %D%/cpuclock.h \
-	%D%/meter.c %D%/meter.h \
-	%D%/meter_ebpf.c %D%/meter_ebpf.h \
-	%D%/meter_kernel.c %D%/meter_kernel.h \
-	%D%/procuse.c %D%/procuse.h
-
-# The node: everything brought together in one order.
-%C%_libagent_a_SOURCES += \
-	%D%/host.c %D%/host.h \
-	%D%/job.c %D%/job.h \
-	%D%/node.c %D%/node.h %D%/node_private.h \
-	%D%/node_conf.c \
-	%D%/node_status.c
 
 sbin_PROGRAMS += %D%/isobard
 %C%_isobard_SOURCES = %D%/isobard.c
@@ -60,11 +84,23 @@ sbin_PROGRAMS += %D%/isobard
 
 bin_PROGRAMS += %D%/isobarctl
 %C%_isobarctl_SOURCES = \
-	%D%/isobarctl.c %D%/isobarctl.h \
-	%D%/isobarctl_ask.c \
-	%D%/isobarctl_audit.c \
-	%D%/isobarctl_check.c \
-	%D%/isobarctl_keygen.c \
-	%D%/isobarctl_status.c
+	%D%/isobarctl.c \
+	%D%/ctl/isobarctl.h \
+	%D%/ctl/isobarctl_ask.c \
+	%D%/ctl/isobarctl_audit.c \
+	%D%/ctl/isobarctl_check.c \
+	%D%/ctl/isobarctl_keygen.c \
+	%D%/ctl/isobarctl_status.c
 %C%_isobarctl_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_isobarctl_LDADD = $(agent_libs)
+
+# Only these two compute: no BLAS in the enforcing daemon.
+pkglibexec_PROGRAMS += %D%/isobar-worker
+%C%_isobar_worker_SOURCES = %D%/isobar-worker.c
+%C%_isobar_worker_CPPFLAGS = $(AM_CPPFLAGS) $(BLAS_CFLAGS) $(ZMQ_CFLAGS)
+%C%_isobar_worker_LDADD = $(agent_libs) $(BLAS_LIBS) $(ZLIB_LIBS)
+
+sbin_PROGRAMS += %D%/isobar-coordinator
+%C%_isobar_coordinator_SOURCES = %D%/isobar-coordinator.c
+%C%_isobar_coordinator_CPPFLAGS = $(AM_CPPFLAGS) $(BLAS_CFLAGS) $(ZMQ_CFLAGS) $(JANSSON_CFLAGS)
+%C%_isobar_coordinator_LDADD = $(agent_libs) $(BLAS_LIBS) $(ZLIB_LIBS)

@@ -3,7 +3,7 @@
 #define ISO_EBPF_METER_H
 
 /*
- * What ebpf/meter.bpf.c writes and agent/meter.c, agent/cpuclock.h read
+ * What ebpf/meter.bpf.c writes and agent/meter/meter.c, agent/meter/cpuclock.h read
  * through shared memory: fixed-width types only.  All times are ns of
  * CLOCK_MONOTONIC, which is what bpf_ktime_get_ns() returns.
  */

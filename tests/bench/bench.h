@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "agent/clock.h"
+#include "agent/base/clock.h"
 
 /*
  * A benchmark is a program that prints one JSON object a line:

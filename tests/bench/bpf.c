@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/meter.h"
+#include "agent/meter/meter.h"
 #include "tests/bench/bench.h"
 #include "tests/cgroup_fixture.h"
 #include "tests/load.h"

@@ -6,8 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/cpuclock.h"
-#include "agent/meter.h"
+#include "agent/meter/cpuclock.h"
+#include "agent/meter/meter.h"
 #include "tests/bench/bench.h"
 #include "tests/cgroup_fixture.h"
 #include "tests/load.h"

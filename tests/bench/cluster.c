@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/clock.h"
-#include "agent/control.h"
+#include "agent/base/clock.h"
+#include "agent/control/control.h"
 #include "tests/demo/ports.h"
 
 #define ISOBARD		"agent/isobard"

@@ -2,8 +2,8 @@
 #ifndef ISO_BENCH_CLUSTER_H
 #define ISO_BENCH_CLUSTER_H
 
-#include "agent/curve.h"
-#include "agent/error.h"
+#include "agent/base/error.h"
+#include "agent/net/curve.h"
 #include "tests/demo/files.h"
 #include "tests/demo/groups.h"
 #include "tests/demo/processes.h"

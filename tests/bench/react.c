@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "agent/clock.h"
+#include "agent/base/clock.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/cluster.h"
 

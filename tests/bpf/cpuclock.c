@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "agent/cpuclock.h"
+#include "agent/meter/cpuclock.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/meter.h"
+#include "agent/meter/meter.h"
 #include "tests/cgroup_fixture.h"
 #include "tests/load.h"
 #include "tests/test.h"

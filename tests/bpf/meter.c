@@ -5,7 +5,7 @@
  * The meter against the kernel's own account (CLOCK_PROCESS_CPUTIME_ID of the
  * load), so that it does not matter what else the machine has to do.
  */
-#include "agent/meter.h"
+#include "agent/meter/meter.h"
 
 #include <errno.h>
 #include <math.h>
@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/clock.h"
+#include "agent/base/clock.h"
 #include "tests/cgroup_fixture.h"
 #include "tests/load.h"
 #include "tests/test.h"

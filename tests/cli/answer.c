@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/control.h"
-#include "agent/loop.h"
+#include "agent/base/loop.h"
+#include "agent/control/control.h"
 
 /*
  * Stands for a node: answers from files in a directory, which also holds the

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/control.h"
-#include "agent/curve.h"
+#include "agent/control/control.h"
+#include "agent/net/curve.h"
 #include "tests/test.h"
 
 /* The index of the worker that is in no configuration. */

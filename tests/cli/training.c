@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/spawn.h"
-#include "agent/workerlink.h"
+#include "agent/train/spawn.h"
+#include "agent/train/workerlink.h"
 #include "tests/cli/cluster.h"
 #include "tests/test.h"
 

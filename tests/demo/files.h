@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "agent/error.h"
+#include "agent/base/error.h"
 
 /* Small things with files that several parts of the demo need. */
 

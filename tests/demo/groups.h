@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "agent/error.h"
+#include "agent/base/error.h"
 #include "tests/demo/files.h"
 
 /*

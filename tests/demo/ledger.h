@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "agent/error.h"
+#include "agent/base/error.h"
 
 /*
  * The audit of the ledgers: share + in flight = budget.

@@ -2,7 +2,7 @@
 #ifndef ISO_DEMO_PLOT_H
 #define ISO_DEMO_PLOT_H
 
-#include "agent/error.h"
+#include "agent/base/error.h"
 #include "tests/demo/demo.h"
 
 /* An SVG of shares, demand and accuracy over time, drawn by gnuplot. */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/control.h"
+#include "agent/control/control.h"
 #include "lib/quantity.h"
 #include "tests/demo/ledger.h"
 

@@ -2,7 +2,7 @@
 #ifndef ISO_DEMO_PORTS_H
 #define ISO_DEMO_PORTS_H
 
-#include "agent/error.h"
+#include "agent/base/error.h"
 
 #define PORTS_MAX 32
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "agent/error.h"
+#include "agent/base/error.h"
 #include "tests/demo/files.h"
 
 /*

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/clock.h"
+#include "agent/base/clock.h"
 #include "lib/quantity.h"
 #include "tests/demo/checks.h"
 #include "tests/demo/plot.h"

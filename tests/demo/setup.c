@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/curve.h"
+#include "agent/net/curve.h"
 #include "lib/quantity.h"
 #include "tests/demo/ports.h"
 

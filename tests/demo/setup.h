@@ -2,7 +2,7 @@
 #ifndef ISO_DEMO_SETUP_H
 #define ISO_DEMO_SETUP_H
 
-#include "agent/error.h"
+#include "agent/base/error.h"
 #include "tests/demo/demo.h"
 
 /* The temporary directory of this run, and cgroups if we may have some. */

@@ -2,7 +2,7 @@
 /* agent/cgroup on trees of plain files: every kind of host, without being one. */
 #include "config.h"
 
-#include "agent/cgroup.h"
+#include "agent/cgroup/cgroup.h"
 #include "tests/fs/tree.h"
 #include "tests/test.h"
 

@@ -3,7 +3,7 @@
 
 #include "tests/fs/group.h"
 
-#include "agent/mounts.h"
+#include "agent/cgroup/mounts.h"
 #include "tests/test.h"
 
 #include <dirent.h>

@@ -5,9 +5,9 @@
  */
 #include "config.h"
 
-#include "agent/cgroup.h"
-#include "agent/clock.h"
-#include "agent/mounts.h"
+#include "agent/base/clock.h"
+#include "agent/cgroup/cgroup.h"
+#include "agent/cgroup/mounts.h"
 #include "tests/fs/group.h"
 #include "tests/test.h"
 

@@ -7,8 +7,8 @@
  */
 #include "config.h"
 
-#include "agent/cgroup.h"
-#include "agent/clock.h"
+#include "agent/base/clock.h"
+#include "agent/cgroup/cgroup.h"
 #include "lib/quota.h"
 #include "tests/fs/group.h"
 #include "tests/test.h"

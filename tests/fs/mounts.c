@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "agent/mounts.h"
+#include "agent/cgroup/mounts.h"
 #include "tests/fs/tree.h"
 #include "tests/test.h"
 

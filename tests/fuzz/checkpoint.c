@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "agent/checkpoint.h"
+#include "agent/train/checkpoint.h"
 
 #include <assert.h>
 #include <stddef.h>

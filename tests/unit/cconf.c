@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "agent/coordinator_conf.h"
+#include "agent/train/coordinator_conf.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "agent/conf.h"
+#include "agent/conf/conf.h"
 
 #include <dirent.h>
 #include <errno.h>

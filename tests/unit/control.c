@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "agent/control.h"
+#include "agent/control/control.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/loop.h"
+#include "agent/base/loop.h"
 #include "tests/test.h"
 
 #define SECOND_NS 1000000000ull

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "agent/cpuclock.h"
+#include "agent/meter/cpuclock.h"
 
 #include <errno.h>
 #include <sys/mman.h>

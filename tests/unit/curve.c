@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "agent/curve.h"
+#include "agent/net/curve.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/clock.h"
-#include "agent/loop.h"
-#include "agent/zap.h"
+#include "agent/base/clock.h"
+#include "agent/base/loop.h"
+#include "agent/net/zap.h"
 #include "tests/test.h"
 
 #define WAIT_MS 5000

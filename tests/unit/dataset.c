@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "agent/dataset.h"
+#include "agent/train/dataset.h"
 #include "tests/test.h"
 
 #include <dirent.h>

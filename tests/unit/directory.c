@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "agent/directory.h"
+#include "agent/base/directory.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "agent/journal.h"
+#include "agent/node/journal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "agent/link.h"
+#include "agent/net/link.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,10 +12,10 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "agent/clock.h"
-#include "agent/curve.h"
-#include "agent/log.h"
-#include "agent/loop.h"
+#include "agent/base/clock.h"
+#include "agent/base/log.h"
+#include "agent/base/loop.h"
+#include "agent/net/curve.h"
 #include "tests/test.h"
 
 #define S_NS	   1000000000ull

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/conf.h"
-#include "agent/confutil.h"
-#include "agent/coordinator_conf.h"
+#include "agent/conf/conf.h"
+#include "agent/conf/confutil.h"
+#include "agent/train/coordinator_conf.h"
 #include "lib/quantity.h"
 #include "tests/test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "agent/meter.h"
+#include "agent/meter/meter.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "agent/worker_pool.h"
+#include "agent/train/worker_pool.h"
 
 #include <errno.h>
 #include <math.h>

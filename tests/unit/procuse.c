@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "agent/procuse.h"
+#include "agent/meter/procuse.h"
 #include "tests/test.h"
 
 #include <errno.h>

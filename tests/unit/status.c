@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "agent/status.h"
+#include "agent/control/status.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/conf.h"
+#include "agent/conf/conf.h"
 #include "tests/test.h"
 
 static struct error error;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "agent/workerlink.h"
+#include "agent/train/workerlink.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/clock.h"
-#include "agent/spawn.h"
+#include "agent/base/clock.h"
+#include "agent/train/spawn.h"
 #include "tests/test.h"
 
 START_TEST(decodes_what_it_encodes)

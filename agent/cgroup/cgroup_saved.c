@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The limit that was there before us, in a file of the run directory, so that
+ * an agent that was killed and comes back does not take its own limit for the
+ * original one.  It belongs to one directory id: a group that was made anew
+ * has a new original.
+ */
+#include "config.h"
+
+#include "agent/cgroup/cgroup_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int cgroup_saved_load(struct cgroup *cgroup, bool *ret_found, struct error *reterr)
+{
+	struct cgroup_limit limit = { 0 };
+	uint64_t version, id, created, burst_us, unlimited;
+	char text[CGROUP_FILE_BYTES];
+	int result;
+
+	*ret_found = false;
+	if (cgroup->saved_path[0] == '\0')
+		return 0;
+	result = cgroup_file_read(AT_FDCWD, cgroup->saved_path, text, sizeof(text));
+	if (result == -ENOENT)
+		return 0;
+	if (result < 0)
+		return error_errno(reterr, result, "read '%.300s'", cgroup->saved_path);
+	if (!cgroup_file_field(text, "isobar-original", &version) || version != 1 ||
+	    !cgroup_file_field(text, "id", &id) ||
+	    !cgroup_file_field(text, "unlimited", &unlimited) ||
+	    !cgroup_file_field(text, "quota_us", &limit.quota_us) ||
+	    !cgroup_file_field(text, "period_us", &limit.period_us) || limit.period_us == 0 ||
+	    !cgroup_file_field(text, "burst_us", &burst_us) ||
+	    !cgroup_file_field(text, "created", &created) || created > CGROUP_DEPTH_MAX)
+		return error_set(reterr, -EBADMSG,
+				 "'%.300s' is damaged: it keeps the limit from before isobar; set "
+				 "the limit by hand and remove the file", cgroup->saved_path);
+	if (id != cgroup->id)
+		return 0;
+	limit.unlimited = unlimited != 0;
+	cgroup->original = limit;
+	cgroup->original_burst_us = burst_us;
+	cgroup->created_top = (unsigned)created;
+	*ret_found = true;
+	return 0;
+}
+
+int cgroup_saved_store(const struct cgroup *cgroup, struct error *reterr)
+{
+	char text[512], temporary[PATH_MAX];
+	CGROUP_CLOSE_FD int fd = -1;
+	int length;
+
+	if (cgroup->saved_path[0] == '\0')
+		return 0;
+	length = snprintf(text, sizeof(text),
+			  "isobar-original 1\nid %" PRIu64 "\nunlimited %d\nquota_us %" PRIu64
+			  "\nperiod_us %" PRIu64 "\nburst_us %" PRIu64 "\ncreated %u\n",
+			  cgroup->id, cgroup->original.unlimited, cgroup->original.quota_us,
+			  cgroup->original.period_us, cgroup->original_burst_us,
+			  cgroup->created_top);
+	if (snprintf(temporary, sizeof(temporary), "%s.new", cgroup->saved_path) >=
+	    (int)sizeof(temporary))
+		return error_errno(reterr, -ENAMETOOLONG, "'%.300s'", cgroup->saved_path);
+	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0 || write(fd, text, (size_t)length) != length)
+		return error_errno(reterr, fd < 0 ? -errno : -EIO, "write '%.300s'", temporary);
+	if (rename(temporary, cgroup->saved_path) < 0)
+		return error_errno(reterr, -errno, "rename to '%.300s'", cgroup->saved_path);
+	return 0;
+}

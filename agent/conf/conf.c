@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "agent/conf/conf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/bytes.h"
+#include "lib/checksum.h"
+
+/* Changes when nodes of different versions could misunderstand each other. */
+#define PROTOCOL_VERSION 1u
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Where a row's value goes, and how large it is. */
+#define AT(field)                                \
+	.offset = offsetof(struct conf, field), \
+	.size = sizeof(((struct conf *)0)->field)
+#define IN_NEIGHBOUR(field)                                \
+	.offset = offsetof(struct conf_neighbour, field), \
+	.size = sizeof(((struct conf_neighbour *)0)->field)
+
+#define MS_NS 1000000ull
+#define S_NS  1000000000ull
+
+/* clang-format off */
+static const struct confutil_option options[] = {
+	{
+		.section = "", .name = "cluster", .type = CONFUTIL_NAME,
+		.flags = CONFUTIL_REQUIRED, AT(cluster),
+		.doc = "the nodes that share one budget; the same on all of them",
+	},
+	{
+		.section = "", .name = "node", .type = CONFUTIL_NAME,
+		.flags = CONFUTIL_REQUIRED, AT(node),
+		.doc = "the name of this node, unique in the cluster",
+	},
+	{
+		.section = "", .name = "budget", .type = CONFUTIL_CPU,
+		.flags = CONFUTIL_REQUIRED, .least = 1000, AT(budget_ucpu),
+		.doc = "CPU that all nodes together may use; the same on all of them",
+	},
+	{
+		.section = "", .name = "endowment", .type = CONFUTIL_CPU,
+		.flags = CONFUTIL_REQUIRED, AT(endowment_ucpu),
+		.doc = "share of this node at its very first start; over all nodes they "
+		       "add up to the budget",
+	},
+	{
+		.section = "", .name = "config-epoch", .type = CONFUTIL_INTEGER,
+		.initial = "1", .min = 1, .max = 2147483647, AT(config_epoch),
+		.doc = "raised with every change of the shared part of the configuration",
+	},
+	{
+		.section = "", .name = "cgroup", .type = CONFUTIL_PATH,
+		.flags = CONFUTIL_REQUIRED, AT(cgroup),
+		.doc = "the job: a cgroup, as a path below the root of the hierarchy",
+	},
+	{
+		.section = "", .name = "create-cgroup", .type = CONFUTIL_BOOL,
+		.initial = "no", AT(create_cgroup),
+		.doc = "make the cgroup if it is not there",
+	},
+	{
+		.section = "", .name = "period", .type = CONFUTIL_DURATION,
+		.initial = "100ms", .least = MS_NS, .most = S_NS, AT(period_ns),
+		.doc = "period of the kernel's bandwidth control",
+	},
+	{
+		.section = "", .name = "floor", .type = CONFUTIL_CPU, AT(floor_ucpu),
+		.doc = "the share never goes below; default: the least that the kernel "
+		       "enforces, 1000 us in each period",
+	},
+	{
+		.section = "", .name = "ceiling", .type = CONFUTIL_CPU, AT(ceiling_ucpu),
+		.doc = "the share never goes above; default: the budget",
+	},
+	{
+		.section = "", .name = "on-exit", .type = CONFUTIL_CHOICE,
+		.choices = "keep|restore|remove", .initial = "keep", AT(on_exit),
+		.doc = "the limit when isobard ends: keep it, restore what was there "
+		       "before, remove it",
+	},
+	{
+		.section = "", .name = "dry-run", .type = CONFUTIL_BOOL, .initial = "no",
+		AT(dry_run),
+		.doc = "do everything but write the limit",
+	},
+	{
+		.section = "", .name = "listen", .type = CONFUTIL_ADDRESS, AT(listen),
+		.doc = "address for the neighbours' messages; needed as soon as there are "
+		       "neighbours",
+	},
+	{
+		.section = "", .name = "secret-key", .type = CONFUTIL_PATH, AT(secret_key),
+		.doc = "file with the secret key of this node (isobarctl keygen); needed "
+		       "for TCP",
+	},
+	{
+		.section = "", .name = "state-directory", .type = CONFUTIL_PATH,
+		AT(state_directory),
+		.doc = "the journal lives here; default: " ISO_STATEDIR "/NODE",
+	},
+	{
+		.section = "", .name = "run-directory", .type = CONFUTIL_PATH,
+		AT(run_directory),
+		.doc = "the control socket lives here; default: " ISO_RUNDIR "/NODE",
+	},
+	{
+		.section = "", .name = "control-group", .type = CONFUTIL_NAME,
+		AT(control_group),
+		.doc = "unix group that may change the state through the control socket; "
+		       "default: root only",
+	},
+	{
+		.section = "", .name = "log-level", .type = CONFUTIL_CHOICE,
+		.choices = "error|warning|info|debug", .initial = "info", AT(log_level),
+		.doc = "what is logged",
+	},
+	{
+		.section = "cost", .name = "kind", .type = CONFUTIL_CHOICE,
+		.choices = "quadratic|latency|proportional", .initial = "quadratic",
+		AT(cost.kind),
+		.doc = "quadratic (x-d)^2/(2 kappa), latency d^2/x, proportional -d ln x: "
+		       "x share, d demand, in CPUs",
+	},
+	{
+		.section = "cost", .name = "kappa", .type = CONFUTIL_NUMBER, .initial = "1",
+		.min = 1e-6, .max = 1e6, AT(cost.kappa),
+		.doc = "quadratic: the larger, the less a missing CPU hurts",
+	},
+	{
+		.section = "cost", .name = "weight", .type = CONFUTIL_NUMBER, .initial = "1",
+		.min = 1e-6, .max = 1e6, AT(cost.weight),
+		.doc = "multiplies the cost: priority of this job",
+	},
+	{
+		.section = "cost", .name = "penalty", .type = CONFUTIL_CHOICE,
+		.choices = "softplus|log-barrier|none", .initial = "softplus",
+		AT(cost.penalty),
+		.doc = "rises towards the ends of the box",
+	},
+	{
+		.section = "cost", .name = "sigma", .type = CONFUTIL_NUMBER, .initial = "10",
+		.min = 1e-3, .max = 1e4, AT(cost.sigma),
+		.doc = "softplus: steepness, per CPU",
+	},
+	{
+		.section = "cost", .name = "epsilon", .type = CONFUTIL_NUMBER,
+		.initial = "0.001", .min = 1e-9, .max = 1e3, AT(cost.epsilon),
+		.doc = "softplus, log-barrier: size of the penalty",
+	},
+	{
+		.section = "trading", .name = "tick", .type = CONFUTIL_DURATION,
+		.initial = "1s", .least = 10 * MS_NS, .most = 60 * S_NS, AT(trading.tick_ns),
+		.doc = "time between two decisions",
+	},
+	{
+		.section = "trading", .name = "fresh", .type = CONFUTIL_DURATION,
+		.initial = "10s", .least = 10 * MS_NS, .most = 3600 * S_NS,
+		AT(trading.fresh_ns),
+		.doc = "a neighbour that was silent for longer is down and its marginal "
+		       "cost forgotten",
+	},
+	{
+		.section = "trading", .name = "quantiser", .type = CONFUTIL_CHOICE,
+		.choices = "difference|log|uniform|none", .initial = "difference",
+		AT(trading.quantiser),
+		.doc = "how marginal costs are coded: log of the difference, log as "
+		       "published, uniform, not at all",
+	},
+	{
+		.section = "trading", .name = "rho", .type = CONFUTIL_NUMBER,
+		.initial = "0.25", .min = 0.03125, .max = 2, AT(trading.rho),
+		.doc = "step of the quantiser; the same on all nodes",
+	},
+	{
+		.section = "trading", .name = "gamma", .type = CONFUTIL_NUMBER,
+		.initial = "0.9", .min = 1e-3, .max = 1, AT(trading.gamma),
+		.doc = "step size; any value up to 1 converges when messages are not late",
+	},
+	{
+		.section = "trading", .name = "dead-band", .type = CONFUTIL_NUMBER,
+		.initial = "0.005", .max = 0.5, AT(trading.dead_band),
+		.doc = "relative difference of marginal costs that is not worth a trade",
+	},
+	{
+		.section = "trading", .name = "stop-and-wait", .type = CONFUTIL_BOOL,
+		.initial = "yes", AT(trading.stop_and_wait),
+		.doc = "give again only when the last transfer is credited",
+	},
+	{
+		.section = "neighbour", .name = "address", .type = CONFUTIL_ADDRESS,
+		.flags = CONFUTIL_REQUIRED, IN_NEIGHBOUR(address),
+		.doc = "where the neighbour listens",
+	},
+	{
+		.section = "neighbour", .name = "public-key", .type = CONFUTIL_KEY,
+		IN_NEIGHBOUR(public_key),
+		.doc = "its public key, as text in single quotes or as a file; needed for TCP",
+	},
+	{
+		.section = "training", .name = "coordinator", .type = CONFUTIL_ADDRESS,
+		AT(training.coordinator),
+		.doc = "address of isobar-coordinator; without it this node does not train",
+	},
+	{
+		.section = "training", .name = "coordinator-key", .type = CONFUTIL_KEY,
+		AT(training.coordinator_key),
+		.doc = "public key of the coordinator; needed for TCP",
+	},
+	{
+		.section = "training", .name = "worker-key", .type = CONFUTIL_PATH,
+		AT(training.worker_key),
+		.doc = "file with the secret key of the worker; needed for TCP",
+	},
+	{
+		.section = "training", .name = "user", .type = CONFUTIL_NAME,
+		AT(training.user),
+		.doc = "user that the worker runs as; needed when isobard runs as root",
+	},
+	{
+		.section = "training", .name = "data", .type = CONFUTIL_PATH,
+		AT(training.data),
+		.doc = "directory of the data set",
+	},
+	{
+		.section = "training", .name = "threads", .type = CONFUTIL_INTEGER,
+		.initial = "0", .max = 1024, AT(training.threads),
+		.doc = "training threads; 0: as many as the share has whole CPUs, at least one",
+	},
+	{
+		.section = "training", .name = "executable", .type = CONFUTIL_PATH,
+		AT(training.executable),
+		.doc = "the worker's program; default: " ISO_LIBEXECDIR "/isobar-worker",
+	},
+};
+/* clang-format on */
+
+static const struct confutil_repeated neighbours = {
+	.section = "neighbour",
+	.offset = offsetof(struct conf, neighbours),
+	.stride = sizeof(struct conf_neighbour),
+	.count_max = CONF_NEIGHBOURS_MAX,
+	.count_offset = offsetof(struct conf, neighbour_count),
+	.title_offset = offsetof(struct conf_neighbour, name),
+	.title_size = CONF_NAME_BYTES,
+	.line_offset = offsetof(struct conf_neighbour, line),
+};
+
+_Static_assert(COUNT(options) <= CONFUTIL_OPTIONS_MAX, "lines of all options fit");
+
+const struct confutil_schema *conf_schema(void)
+{
+	static const struct confutil_schema schema = {
+		.options = options,
+		.option_count = COUNT(options),
+		.repeated = &neighbours,
+	};
+
+	return &schema;
+}
+
+uint64_t conf_cluster_id(const char *cluster)
+{
+	return iso_checksum(cluster, strlen(cluster));
+}
+
+uint64_t conf_node_id(const char *cluster, const char *node)
+{
+	char text[2 * CONF_NAME_BYTES];
+	size_t cluster_size = strlen(cluster) + 1, node_length = strlen(node);
+
+	/* Names come from a checked configuration. */
+	if (cluster_size + node_length > sizeof(text))
+		return 0;
+	memcpy(text, cluster, cluster_size);
+	memcpy(text + cluster_size, node, node_length);
+	return iso_checksum(text, cluster_size + node_length);
+}
+
+uint64_t conf_digest(const struct conf *conf)
+{
+	uint8_t bytes[4 + CONF_NAME_BYTES + 4 * 8];
+	uint8_t *p = bytes;
+
+	memset(bytes, 0, sizeof(bytes));
+	iso_put_le(p, PROTOCOL_VERSION, 4);
+	memcpy(p += 4, conf->cluster, strlen(conf->cluster));
+	iso_put_le(p += CONF_NAME_BYTES, conf->budget_ucpu, 8);
+	iso_put_le(p += 8, (uint64_t)conf->config_epoch, 8);
+	iso_put_le(p += 8, (uint64_t)conf->trading.quantiser, 8);
+	iso_put_le(p += 8, iso_bits_of_double(conf->trading.rho), 8);
+	return iso_checksum(bytes, sizeof(bytes));
+}
+
+int conf_parse(const char *name, const char *text, struct conf *ret_conf, struct error *reterr)
+{
+	struct confutil_lines lines;
+	struct conf *conf = calloc(1, sizeof(*conf));
+
+	if (conf == NULL)
+		return error_errno(reterr, -ENOMEM, "%s", name);
+	int r = confutil_parse(conf_schema(), name, text, sizeof(*conf), conf, &lines, reterr);
+	if (r == 0)
+		r = conf_check(conf, name, &lines, reterr);
+	if (r == 0)
+		*ret_conf = *conf;
+	free(conf);
+	return r;
+}
+
+int conf_load(const char *path, struct conf *ret_conf, struct error *reterr)
+{
+	char *text;
+	int r = confutil_read_file(path, &text, reterr);
+
+	if (r < 0)
+		return r;
+	r = conf_parse(path, text, ret_conf, reterr);
+	free(text);
+	return r;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_CONF_H
+#define ISO_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/base/error.h"
+#include "agent/conf/confutil.h"
+
+/*
+ * /etc/isobar/isobard.conf as a plain struct: everything filled in, every
+ * quantity in its base unit, the meaning checked.  Nothing here is read twice:
+ * after conf_load() the file does not matter any more.
+ */
+
+#define CONF_NAME_BYTES	    64
+#define CONF_PATH_BYTES	    256
+#define CONF_ADDRESS_BYTES  160
+#define CONF_KEY_BYTES	    41 /* Z85 and its NUL */
+#define CONF_NEIGHBOURS_MAX 64
+#define CONF_WARNINGS_MAX   4
+
+/* Smallest quota the kernel takes: 1000 µs in each period. */
+#define CONF_QUOTA_US_MIN 1000
+
+enum conf_on_exit { CONF_ON_EXIT_KEEP, CONF_ON_EXIT_RESTORE, CONF_ON_EXIT_REMOVE };
+enum conf_cost { CONF_COST_QUADRATIC, CONF_COST_LATENCY, CONF_COST_PROPORTIONAL };
+enum conf_penalty { CONF_PENALTY_SOFTPLUS, CONF_PENALTY_LOG_BARRIER, CONF_PENALTY_NONE };
+enum conf_quantiser {
+	CONF_QUANTISER_DIFFERENCE,
+	CONF_QUANTISER_LOG,
+	CONF_QUANTISER_UNIFORM,
+	CONF_QUANTISER_NONE,
+};
+enum conf_log_level {
+	CONF_LOG_ERROR,
+	CONF_LOG_WARNING,
+	CONF_LOG_INFO,
+	CONF_LOG_DEBUG,
+};
+
+struct conf_neighbour {
+	char name[CONF_NAME_BYTES];
+	char address[CONF_ADDRESS_BYTES];
+	char public_key[CONF_KEY_BYTES]; /* empty: none */
+	uint64_t id;			 /* conf_node_id(cluster, name) */
+	int line;
+};
+
+struct conf {
+	char cluster[CONF_NAME_BYTES];
+	char node[CONF_NAME_BYTES];
+	uint64_t id;	     /* of this node on the wire */
+	uint64_t cluster_id; /* conf_cluster_id(cluster) */
+	uint64_t digest;     /* conf_digest(): equal on all nodes that may trade */
+
+	uint64_t budget_ucpu;
+	uint64_t endowment_ucpu; /* share at the very first start */
+	int64_t config_epoch;
+
+	char cgroup[CONF_PATH_BYTES]; /* below the hierarchy's root, "/a/b" */
+	bool create_cgroup;
+	uint64_t period_ns;
+	uint64_t floor_ucpu,
+	    ceiling_ucpu; /* floor <= ceiling <= budget, floor >= 1000 µs a period */
+	int on_exit;	  /* enum conf_on_exit */
+	bool dry_run;
+	int log_level; /* enum conf_log_level */
+
+	struct {
+		int kind; /* enum conf_cost */
+		double kappa, weight;
+		int penalty; /* enum conf_penalty */
+		double sigma, epsilon;
+	} cost;
+
+	struct {
+		uint64_t tick_ns, fresh_ns;
+		int quantiser; /* enum conf_quantiser */
+		double rho, gamma, dead_band;
+		bool stop_and_wait;
+	} trading;
+
+	char listen[CONF_ADDRESS_BYTES];  /* empty: no neighbours */
+	char secret_key[CONF_PATH_BYTES]; /* file; empty: no CURVE, only without TCP */
+	char state_directory[CONF_PATH_BYTES];
+	char run_directory[CONF_PATH_BYTES];
+	char control_group[CONF_NAME_BYTES]; /* empty: root only */
+
+	struct {
+		char coordinator[CONF_ADDRESS_BYTES]; /* empty: this node does not train */
+		char coordinator_key[CONF_KEY_BYTES];
+		char worker_key[CONF_PATH_BYTES]; /* secret key file of the worker */
+		char user[CONF_NAME_BYTES];
+		char data[CONF_PATH_BYTES];
+		int64_t threads; /* 0: as many as the share has whole CPUs */
+		char executable[CONF_PATH_BYTES];
+	} training;
+
+	unsigned neighbour_count;
+	struct conf_neighbour neighbours[CONF_NEIGHBOURS_MAX];
+
+	/* What is allowed but unwise, each with its line. */
+	unsigned warning_count;
+	char warnings[CONF_WARNINGS_MAX][192];
+};
+
+/*
+ * Reads, fills in and checks.  -EINVAL: "FILE: line 12: ..." says what is
+ * wrong and what is expected; other errors are those of reading the file.
+ * *ret_conf is untouched on failure.  The struct is large: keep it static or
+ * on the heap.
+ */
+int conf_load(const char *path, struct conf *ret_conf, struct error *reterr);
+
+/* Same, from memory; name stands for the file in messages. */
+int conf_parse(const char *name, const char *text, struct conf *ret_conf, struct error *reterr);
+
+/*
+ * The meaning of what was read: fills in what depends on other values (floor,
+ * ceiling, directories, ids, digest) and checks it.  lines may be NULL: then
+ * messages carry no line.  Pure.
+ */
+int conf_check(struct conf *conf, const char *name, const struct confutil_lines *lines,
+	       struct error *reterr);
+
+/* Every option there is, for the manual, the sample file and --help. */
+const struct confutil_schema *conf_schema(void);
+
+/* XXH3 of the cluster's name: what frames and journals carry of it. */
+uint64_t conf_cluster_id(const char *cluster);
+
+/* XXH3 of "cluster\0node": how a node is called on the wire and in the journal. */
+uint64_t conf_node_id(const char *cluster, const char *node);
+
+/*
+ * XXH3 of protocol version, cluster, budget, config-epoch and quantiser: two
+ * nodes whose digests differ must not trade.
+ */
+uint64_t conf_digest(const struct conf *conf);
+
+#endif

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/conf/conf.h"
+#include "lib/quantity.h"
+
+/*
+ * What the values of one configuration mean together.  No file is read and
+ * nothing is looked up: what depends on the machine is agent/preflight's.
+ */
+
+struct check {
+	struct conf *conf;
+	const char *name;
+	const struct confutil_lines *lines;
+	struct error *reterr;
+};
+
+/* "FILE: line 3: ", or "FILE: " where the line is not known. */
+static int at_line(const struct check *check, int line)
+{
+	if (line > 0)
+		error_wrap(check->reterr, "line %d", line);
+	error_wrap(check->reterr, "%s", check->name);
+	return -EINVAL;
+}
+
+static int at_option(const struct check *check, const char *section, const char *name)
+{
+	return at_line(check, confutil_line(conf_schema(), check->lines, section, name));
+}
+
+__attribute__((format(printf, 3, 4))) static void warn(const struct check *check, int line,
+						       const char *format, ...)
+{
+	struct conf *conf = check->conf;
+	char what[160];
+	va_list ap;
+
+	if (conf->warning_count == CONF_WARNINGS_MAX)
+		return;
+	va_start(ap, format);
+	vsnprintf(what, sizeof(what), format, ap);
+	va_end(ap);
+	char *out = conf->warnings[conf->warning_count++];
+	if (line > 0)
+		snprintf(out, sizeof(conf->warnings[0]), "line %d: %s", line, what);
+	else
+		snprintf(out, sizeof(conf->warnings[0]), "%s", what);
+}
+
+static int too_small(const struct check *check, const char *name, uint64_t ucpu, const char *why,
+		     uint64_t bound_ucpu)
+{
+	char value[ISO_QUANTITY_BYTES], bound[ISO_QUANTITY_BYTES];
+
+	iso_quantity_cpu_format(ucpu, value);
+	iso_quantity_cpu_format(bound_ucpu, bound);
+	error_set(check->reterr, -EINVAL, "%s: %s is below %s, %s", name, value, why, bound);
+	return at_option(check, "", name);
+}
+
+static int too_large(const struct check *check, const char *name, uint64_t ucpu, const char *why,
+		     uint64_t bound_ucpu)
+{
+	char value[ISO_QUANTITY_BYTES], bound[ISO_QUANTITY_BYTES];
+
+	iso_quantity_cpu_format(ucpu, value);
+	iso_quantity_cpu_format(bound_ucpu, bound);
+	error_set(check->reterr, -EINVAL, "%s: %s is above %s, %s", name, value, why, bound);
+	return at_option(check, "", name);
+}
+
+/* The smallest share whose quota, rounded down, is still CONF_QUOTA_US_MIN. */
+static uint64_t least_ucpu(uint64_t period_ns)
+{
+	uint64_t us_of_cpu = CONF_QUOTA_US_MIN * (uint64_t)ISO_NS_PER_S;
+
+	return (us_of_cpu + period_ns - 1) / period_ns;
+}
+
+static bool is_set(const struct check *check, const char *name)
+{
+	return confutil_line(conf_schema(), check->lines, "", name) != 0;
+}
+
+static int check_shares(struct check *check)
+{
+	struct conf *conf = check->conf;
+	uint64_t least = least_ucpu(conf->period_ns);
+
+	if (conf->floor_ucpu == 0 && !is_set(check, "floor"))
+		conf->floor_ucpu = least;
+	if (conf->ceiling_ucpu == 0 && !is_set(check, "ceiling"))
+		conf->ceiling_ucpu = conf->budget_ucpu;
+
+	if (conf->floor_ucpu < least)
+		return too_small(check, "floor", conf->floor_ucpu,
+				 "what the kernel enforces with this period, 1000 us in each",
+				 least);
+	if (conf->budget_ucpu < conf->floor_ucpu)
+		return too_small(check, "budget", conf->budget_ucpu, "the floor", conf->floor_ucpu);
+	if (conf->ceiling_ucpu < conf->floor_ucpu)
+		return too_small(check, "ceiling", conf->ceiling_ucpu, "the floor",
+				 conf->floor_ucpu);
+	if (conf->ceiling_ucpu > conf->budget_ucpu)
+		return too_large(check, "ceiling", conf->ceiling_ucpu, "the budget",
+				 conf->budget_ucpu);
+	if (conf->endowment_ucpu > conf->budget_ucpu)
+		return too_large(check, "endowment", conf->endowment_ucpu, "the budget",
+				 conf->budget_ucpu);
+	if (conf->endowment_ucpu < conf->floor_ucpu)
+		return too_small(check, "endowment", conf->endowment_ucpu, "the floor",
+				 conf->floor_ucpu);
+	return 0;
+}
+
+static int check_cgroup(struct check *check)
+{
+	char *path = check->conf->cgroup;
+	size_t length = strlen(path);
+
+	while (length > 1 && path[length - 1] == '/')
+		path[--length] = '\0';
+	if (strcmp(path, "/") == 0) {
+		error_set(check->reterr, -EINVAL,
+			  "cgroup: the root cannot be limited; name the cgroup of the job");
+		return at_option(check, "", "cgroup");
+	}
+	if (strcmp(path, "/init.scope") == 0) {
+		error_set(check->reterr, -EINVAL,
+			  "cgroup: init.scope holds the init process; name the cgroup of the job");
+		return at_option(check, "", "cgroup");
+	}
+	return 0;
+}
+
+static bool is_tcp(const char *address)
+{
+	return strncmp(address, "tcp://", 6) == 0;
+}
+
+/* Something one can connect to: no wildcard host, no port that only a server can choose. */
+static bool is_destination(const char *address)
+{
+	const char *port = strrchr(address, ':');
+
+	if (!is_tcp(address))
+		return true;
+	return strncmp(address, "tcp://*", 7) != 0 && strcmp(port, ":*") != 0 &&
+	       strcmp(port, ":0") != 0;
+}
+
+static int neighbour_fails(const struct check *check, const struct conf_neighbour *neighbour,
+			   const char *what)
+{
+	error_set(check->reterr, -EINVAL, "neighbour %s: %s", neighbour->name, what);
+	return at_line(check, neighbour->line);
+}
+
+static int check_neighbour(struct check *check, struct conf_neighbour *neighbour)
+{
+	const struct conf *conf = check->conf;
+	char what[CONF_ADDRESS_BYTES + 64];
+
+	if (strcmp(neighbour->name, conf->node) == 0)
+		return neighbour_fails(check, neighbour, "that is this node itself");
+	if (!is_destination(neighbour->address)) {
+		snprintf(what, sizeof(what), "'%s' is no address to connect to",
+			 neighbour->address);
+		return neighbour_fails(check, neighbour, what);
+	}
+	if (strcmp(neighbour->address, conf->listen) == 0) {
+		snprintf(what, sizeof(what), "'%s' is where this node listens", neighbour->address);
+		return neighbour_fails(check, neighbour, what);
+	}
+	if (is_tcp(neighbour->address) && neighbour->public_key[0] == '\0')
+		return neighbour_fails(check, neighbour,
+				       "public-key is not set, and TCP is never used without");
+	if (!confutil_is_numeric(neighbour->address))
+		warn(check, neighbour->line,
+		     "neighbour %s: '%.60s' is looked up by name, which can block; a number cannot",
+		     neighbour->name, neighbour->address);
+	neighbour->id = conf_node_id(conf->cluster, neighbour->name);
+	if (neighbour->id == conf->id)
+		return neighbour_fails(check, neighbour,
+				       "its id collides with ours: rename one of the two");
+	return 0;
+}
+
+static int check_pair(struct check *check, const struct conf_neighbour *a,
+		      const struct conf_neighbour *b)
+{
+	char what[CONF_NAME_BYTES + 96];
+
+	if (strcmp(a->address, b->address) == 0)
+		snprintf(what, sizeof(what), "same address as neighbour %s", a->name);
+	else if (a->public_key[0] != '\0' && strcmp(a->public_key, b->public_key) == 0)
+		snprintf(what, sizeof(what), "same public-key as neighbour %s", a->name);
+	else if (a->id == b->id)
+		snprintf(what, sizeof(what),
+			 "its id collides with that of neighbour %s: rename one of the two",
+			 a->name);
+	else
+		return 0;
+	return neighbour_fails(check, b, what);
+}
+
+static int check_neighbours(struct check *check)
+{
+	struct conf *conf = check->conf;
+
+	for (unsigned i = 0; i < conf->neighbour_count; i++) {
+		int r = check_neighbour(check, &conf->neighbours[i]);
+
+		for (unsigned j = 0; j < i && r == 0; j++)
+			r = check_pair(check, &conf->neighbours[j], &conf->neighbours[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int check_listen(struct check *check)
+{
+	const struct conf *conf = check->conf;
+	bool needs_key = is_tcp(conf->listen);
+	int line = confutil_line(conf_schema(), check->lines, "", "listen");
+
+	if (conf->neighbour_count > 0 && conf->listen[0] == '\0') {
+		error_set(check->reterr, -EINVAL,
+			  "neighbour %s: listen is not set, it could not answer",
+			  conf->neighbours[0].name);
+		return at_line(check, conf->neighbours[0].line);
+	}
+	for (unsigned i = 0; i < conf->neighbour_count && !needs_key; i++) {
+		needs_key = is_tcp(conf->neighbours[i].address);
+		line = conf->neighbours[i].line;
+	}
+	if (needs_key && conf->secret_key[0] == '\0') {
+		error_set(
+		    check->reterr, -EINVAL,
+		    "secret-key is not set, and TCP is never used without (isobarctl keygen)");
+		return at_line(check, line);
+	}
+	/* Each end of an edge proves who it is or none does. */
+	for (unsigned i = 0; i < conf->neighbour_count; i++)
+		if ((conf->neighbours[i].public_key[0] == '\0') != (conf->secret_key[0] == '\0'))
+			return neighbour_fails(
+			    check, &conf->neighbours[i],
+			    "public-key and secret-key go together: set both or neither");
+	if (conf->listen[0] != '\0' && !confutil_is_numeric(conf->listen))
+		warn(check, line, "listen: '%.60s' is looked up by name; a number is not",
+		     conf->listen);
+	return 0;
+}
+
+static int check_trading(struct check *check)
+{
+	const struct conf *conf = check->conf;
+
+	if (conf->trading.fresh_ns >= 2 * conf->trading.tick_ns)
+		return 0;
+	error_set(
+	    check->reterr, -EINVAL,
+	    "trading.fresh: shorter than two ticks: one late message would take a neighbour down");
+	if (confutil_line(conf_schema(), check->lines, "trading", "fresh") != 0)
+		return at_option(check, "trading", "fresh");
+	return at_option(check, "trading", "tick");
+}
+
+static int check_training(struct check *check)
+{
+	const struct conf *conf = check->conf;
+	const char *missing = NULL;
+	int line = confutil_line(conf_schema(), check->lines, "training", "coordinator");
+
+	if (conf->training.coordinator[0] == '\0') {
+		static const char *const others[] = {
+			"coordinator-key", "worker-key", "user", "data", "threads", "executable"
+		};
+
+		for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && line == 0; i++)
+			line = confutil_line(conf_schema(), check->lines, "training", others[i]);
+		if (line == 0)
+			return 0;
+		missing = "coordinator";
+	} else if (conf->training.data[0] == '\0') {
+		missing = "data";
+	} else if (is_tcp(conf->training.coordinator) &&
+		   conf->training.coordinator_key[0] == '\0') {
+		missing = "coordinator-key";
+	} else if (is_tcp(conf->training.coordinator) && conf->training.worker_key[0] == '\0') {
+		missing = "worker-key";
+	}
+	if (missing != NULL) {
+		error_set(check->reterr, -EINVAL, "training.%s is not set", missing);
+		return at_line(check, line);
+	}
+	if (is_destination(conf->training.coordinator))
+		return 0;
+	error_set(check->reterr, -EINVAL, "training.coordinator: '%s' is no address to connect to",
+		  conf->training.coordinator);
+	return at_line(check, line);
+}
+
+/* DIRECTORY/NAME, if nothing else is said. */
+static void fill_path(char *field, const char *directory, const char *name)
+{
+	_Static_assert(sizeof(ISO_STATEDIR) + CONF_NAME_BYTES <= CONF_PATH_BYTES, "fits");
+	_Static_assert(sizeof(ISO_LIBEXECDIR) + CONF_NAME_BYTES <= CONF_PATH_BYTES, "fits");
+	if (field[0] == '\0')
+		snprintf(field, CONF_PATH_BYTES, "%s/%s", directory, name);
+}
+
+int conf_check(struct conf *conf, const char *name, const struct confutil_lines *lines,
+	       struct error *reterr)
+{
+	struct check check = { .conf = conf, .name = name, .lines = lines, .reterr = reterr };
+	static int (*const steps[])(struct check *) = {
+		check_shares, check_cgroup,  check_neighbours,
+		check_listen, check_trading, check_training,
+	};
+
+	conf->warning_count = 0;
+	conf->cluster_id = conf_cluster_id(conf->cluster);
+	conf->id = conf_node_id(conf->cluster, conf->node);
+	fill_path(conf->state_directory, ISO_STATEDIR, conf->node);
+	fill_path(conf->run_directory, ISO_RUNDIR, conf->node);
+	fill_path(conf->training.executable, ISO_LIBEXECDIR, "isobar-worker");
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		int r = steps[i](&check);
+
+		if (r < 0)
+			return r;
+	}
+	conf->digest = conf_digest(conf);
+	return 0;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "agent/control/status.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Jansson takes NULL for a value as a failure and remembers nothing: the object is checked last. */
+static void put(json_t *object, const char *key, json_t *value)
+{
+	(void)json_object_set_new(object, key, value);
+}
+
+static json_t *text(const char *value)
+{
+	json_t *json = value != NULL ? json_string(value) : NULL;
+
+	/* Null also for what is not UTF-8: a name from elsewhere must not cost the whole answer. */
+	return json != NULL ? json : json_null();
+}
+
+static json_t *number(int64_t value)
+{
+	return value != STATUS_UNKNOWN ? json_integer(value) : json_null();
+}
+
+static json_t *real(double value)
+{
+	return isfinite(value) ? json_real(value) : json_null();
+}
+
+void status_init(struct status *ret_status)
+{
+	struct status status;
+
+	memset(&status, 0, sizeof(status));
+	/* In the order of the struct. */
+	status.share_ucpu = status.enforced_ucpu = STATUS_UNKNOWN;
+	status.quota_us = status.period_us = status.readback_us = STATUS_UNKNOWN;
+	status.effective_ucpu = STATUS_UNKNOWN;
+	status.reserve_ucpu = status.floor_ucpu = STATUS_UNKNOWN;
+	status.ceiling_ucpu = status.budget_ucpu = STATUS_UNKNOWN;
+	status.on_cpu_ucpu = status.wait_ucpu = status.demand_ucpu = STATUS_UNKNOWN;
+	status.marginal_cost = status.price = (double)NAN;
+	status.debt_ns = status.throttled_ns = STATUS_UNKNOWN;
+	status.generation = status.incarnation = STATUS_UNKNOWN;
+	status.uptime_s = (double)NAN;
+	status.ticks = status.journal_writes = status.quota_writes = STATUS_UNKNOWN;
+	status.messages_sent = status.messages_received = STATUS_UNKNOWN;
+	status.worker.pid = status.worker.restarts = STATUS_UNKNOWN;
+	status.worker.threads = status.worker.tasks = STATUS_UNKNOWN;
+	status.agent.cpu_ns = status.agent.rss_bytes = STATUS_UNKNOWN;
+	*ret_status = status;
+}
+
+static json_t *neighbour_json(const struct status_neighbour *neighbour)
+{
+	json_t *json = json_object();
+
+	put(json, "name", text(neighbour->name));
+	put(json, "address", text(neighbour->address));
+	put(json, "state", text(neighbour->state));
+	put(json, "age_s", real(neighbour->age_s));
+	put(json, "price", real(neighbour->price));
+	put(json, "sent_ucpu", number(neighbour->sent_ucpu));
+	put(json, "received_ucpu", number(neighbour->received_ucpu));
+	put(json, "in_flight_ucpu", number(neighbour->in_flight_ucpu));
+	put(json, "remainder", real(neighbour->remainder));
+	return json;
+}
+
+static json_t *neighbours_json(const struct status *status)
+{
+	json_t *array = json_array();
+
+	for (unsigned i = 0; i < status->neighbour_count; i++)
+		(void)json_array_append_new(array, neighbour_json(&status->neighbours[i]));
+	return array;
+}
+
+static json_t *messages_json(const struct status *status)
+{
+	json_t *json = json_object(), *dropped = json_object();
+
+	for (unsigned i = 0; i < status->drop_count; i++)
+		put(dropped, status->drops[i].reason, number(status->drops[i].count));
+	put(json, "sent", number(status->messages_sent));
+	put(json, "received", number(status->messages_received));
+	put(json, "dropped", dropped);
+	return json;
+}
+
+static json_t *worker_json(const struct status *status)
+{
+	if (!status->has_worker)
+		return json_null();
+
+	json_t *json = json_object();
+	put(json, "state", text(status->worker.state));
+	put(json, "pid", number(status->worker.pid));
+	put(json, "restarts", number(status->worker.restarts));
+	put(json, "threads", number(status->worker.threads));
+	put(json, "tasks", number(status->worker.tasks));
+	return json;
+}
+
+static void put_limits(json_t *json, const struct status *status)
+{
+	put(json, "budget_ucpu", number(status->budget_ucpu));
+	put(json, "ceiling_ucpu", number(status->ceiling_ucpu));
+	put(json, "effective_by", text(status->effective_by));
+	put(json, "effective_ucpu", number(status->effective_ucpu));
+	put(json, "enforced_ucpu", number(status->enforced_ucpu));
+	put(json, "floor_ucpu", number(status->floor_ucpu));
+	put(json, "period_us", number(status->period_us));
+	put(json, "quota_us", number(status->quota_us));
+	put(json, "readback_us", number(status->readback_us));
+	put(json, "reserve_ucpu", number(status->reserve_ucpu));
+	put(json, "share_ucpu", number(status->share_ucpu));
+}
+
+static void put_measured(json_t *json, const struct status *status)
+{
+	put(json, "debt_ns", number(status->debt_ns));
+	put(json, "demand_ucpu", number(status->demand_ucpu));
+	put(json, "marginal_cost", real(status->marginal_cost));
+	put(json, "meter", text(status->meter));
+	put(json, "meter_reason", text(status->meter_reason));
+	put(json, "on_cpu_ucpu", number(status->on_cpu_ucpu));
+	put(json, "price", real(status->price));
+	put(json, "throttled_ns", number(status->throttled_ns));
+	put(json, "wait_ucpu", number(status->wait_ucpu));
+}
+
+static void put_identity(json_t *json, const struct status *status)
+{
+	put(json, "cluster", text(status->cluster));
+	put(json, "generation", number(status->generation));
+	put(json, "incarnation", number(status->incarnation));
+	put(json, "instance", text(status->instance));
+	put(json, "node", text(status->node));
+	put(json, "reason", text(status->reason));
+	put(json, "state", text(status->state));
+	put(json, "version", text(status->version));
+}
+
+json_t *status_json(const struct status *status)
+{
+	json_t *json = json_object(), *agent = json_object();
+
+	if (json == NULL)
+		return NULL;
+	put(json, "ok", json_true());
+	put_identity(json, status);
+	put_limits(json, status);
+	put_measured(json, status);
+	put(json, "journal_writes", number(status->journal_writes));
+	put(json, "last_decision", text(status->last_decision));
+	put(json, "quota_writes", number(status->quota_writes));
+	put(json, "ticks", number(status->ticks));
+	put(json, "uptime_s", real(status->uptime_s));
+	put(agent, "cpu_ns", number(status->agent.cpu_ns));
+	put(agent, "rss_bytes", number(status->agent.rss_bytes));
+	put(json, "agent", agent);
+	put(json, "messages", messages_json(status));
+	put(json, "neighbours", neighbours_json(status));
+	put(json, "worker", worker_json(status));
+	return json;
+}

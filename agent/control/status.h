@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_AGENT_STATUS_H
+#define ISO_AGENT_STATUS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "agent/base/error.h"
+#include "lib/ledger/audit.h"
+
+/*
+ * What a node says about itself: the plain struct that isobard fills, the
+ * JSON that leaves through the control socket, and the screen that isobarctl
+ * makes of it.  All three live here so that they cannot drift apart.  Unknown
+ * is not zero: STATUS_UNKNOWN, NAN and NULL become null and are shown as "-".
+ */
+
+#define STATUS_UNKNOWN INT64_MIN
+
+struct status_neighbour {
+	const char *name;
+	const char *address;
+	const char *state; /* "up", "down", "refused", ... */
+	double age_s;	   /* since the last message */
+	double price;	   /* its marginal cost as we know it */
+	int64_t sent_ucpu, received_ucpu, in_flight_ucpu;
+	double remainder; /* signed rest of the flow, below one unit */
+};
+
+struct status_drop {
+	const char *reason;
+	int64_t count;
+};
+
+struct status {
+	const char *node, *cluster, *instance, *version;
+	const char *state;  /* ok drifted conflict gone degraded isolated dry-run */
+	const char *reason; /* NULL when there is nothing to say */
+	int64_t share_ucpu, enforced_ucpu;
+	int64_t quota_us, period_us, readback_us;
+	int64_t effective_ucpu;
+	const char
+	    *effective_by; /* who limits: "quota", "cpuset", "online CPUs", an ancestor's path */
+	int64_t reserve_ucpu, floor_ucpu, ceiling_ucpu, budget_ucpu;
+	int64_t on_cpu_ucpu, wait_ucpu, demand_ucpu;
+	double marginal_cost, price;
+	int64_t debt_ns, throttled_ns;
+	const char *meter, *meter_reason; /* "ebpf" or "cpu.stat", and why not eBPF */
+	int64_t generation, incarnation;
+	double uptime_s;
+	int64_t ticks, journal_writes, quota_writes;
+	const char *last_decision;
+
+	const struct status_neighbour *neighbours;
+	unsigned neighbour_count;
+
+	int64_t messages_sent, messages_received;
+	const struct status_drop *drops;
+	unsigned drop_count;
+
+	bool has_worker;
+	struct {
+		const char *state;
+		int64_t pid, restarts, threads, tasks;
+	} worker;
+
+	struct {
+		int64_t cpu_ns, rss_bytes;
+	} agent;
+};
+
+/* Everything unknown; fill in what you know. */
+void status_init(struct status *ret_status);
+
+/* A new reference, {"ok": true, ...}; NULL when memory runs out. */
+json_t *status_json(const struct status *status);
+
+/* One screen of text from what status_json() made, perhaps elsewhere and by another version. */
+void status_print(FILE *out, const json_t *status);
+
+/* One line of a table over several nodes; header true prints the column heads instead. */
+void status_print_row(FILE *out, const json_t *status, bool header);
+
+/* One atomic snapshot of a node's ledger, with what the numbers do not say. */
+struct status_ledger {
+	const char *cluster, *node;
+	int64_t budget_ucpu;
+	struct iso_audit_node snapshot; /* from iso_trade_snapshot(), between two ticks */
+	/* Name of the peer of edge i; NULL where the configuration does not know it. */
+	const char *peers[ISO_DEGREE_MAX];
+};
+
+/* A new reference, {"ok": true, ...}; NULL when memory runs out. */
+json_t *status_ledger_json(const struct status_ledger *ledger);
+
+/*
+ * Reads such a snapshot back, from a socket or from a file somebody copied.
+ * Strings are borrowed from the JSON.  -EINVAL names the field that is missing
+ * or cannot be.
+ */
+int status_ledger_read(const json_t *json, struct status_ledger *ret_ledger, struct error *reterr);
+
+#endif

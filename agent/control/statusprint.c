@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/control/status.h"
+
+/*
+ * The screen for people.  It works on JSON alone, whatever node and version
+ * it came from: what is not there shows as "-".
+ */
+
+#define CELL_BYTES 32
+
+struct cell {
+	char text[CELL_BYTES];
+};
+
+static const json_t *get(const json_t *object, const char *key)
+{
+	return json_object_get(object, key);
+}
+
+/* Text for a terminal: what came from elsewhere may hold control characters. */
+static const char *text(const json_t *object, const char *key)
+{
+	const char *value = json_string_value(get(object, key));
+
+	if (value == NULL)
+		return "-";
+	for (const char *p = value; *p != '\0'; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			return "(unprintable)";
+	return value;
+}
+
+static struct cell scaled(const json_t *value, double scale, int decimals, const char *unit)
+{
+	struct cell cell = { "-" };
+
+	if (json_is_number(value))
+		snprintf(cell.text, sizeof(cell.text), "%.*f%s", decimals,
+			 json_number_value(value) / scale, unit);
+	return cell;
+}
+
+static struct cell cpu(const json_t *object, const char *key)
+{
+	return scaled(get(object, key), 1e6, 4, "");
+}
+
+static struct cell count(const json_t *object, const char *key)
+{
+	return scaled(get(object, key), 1, 0, "");
+}
+
+static struct cell price(const json_t *object, const char *key)
+{
+	struct cell cell = { "-" };
+	const json_t *value = get(object, key);
+
+	if (json_is_number(value))
+		snprintf(cell.text, sizeof(cell.text), "%.4g", json_number_value(value));
+	return cell;
+}
+
+static struct cell duration(const json_t *value)
+{
+	struct cell cell = { "-" };
+	double s = json_number_value(value);
+
+	if (!json_is_number(value))
+		return cell;
+	if (s < 120)
+		snprintf(cell.text, sizeof(cell.text), "%.1f s", s);
+	else if (s < 7200)
+		snprintf(cell.text, sizeof(cell.text), "%.1f min", s / 60);
+	else if (s < 172800)
+		snprintf(cell.text, sizeof(cell.text), "%.1f h", s / 3600);
+	else
+		snprintf(cell.text, sizeof(cell.text), "%.1f d", s / 86400);
+	return cell;
+}
+
+static void print_head(FILE *out, const json_t *status)
+{
+	const char *state = text(status, "state");
+
+	fprintf(out, "node %s of cluster %s: %s\n", text(status, "node"), text(status, "cluster"),
+		strcmp(state, "dry-run") == 0 ? "DRY-RUN, no limit is written" : state);
+	if (json_is_string(get(status, "reason")))
+		fprintf(out, "  because  %s\n", text(status, "reason"));
+	fputc('\n', out);
+}
+
+static void print_limits(FILE *out, const json_t *status)
+{
+	fprintf(out, "share      %s CPU of %s   floor %s   ceiling %s   reserve %s\n",
+		cpu(status, "share_ucpu").text, cpu(status, "budget_ucpu").text,
+		cpu(status, "floor_ucpu").text, cpu(status, "ceiling_ucpu").text,
+		cpu(status, "reserve_ucpu").text);
+	fprintf(out, "quota      %s us per %s us written   %s us read back   %s CPU enforced\n",
+		count(status, "quota_us").text, count(status, "period_us").text,
+		count(status, "readback_us").text, cpu(status, "enforced_ucpu").text);
+	fprintf(out, "effective  %s CPU, limited by %s\n", cpu(status, "effective_ucpu").text,
+		text(status, "effective_by"));
+}
+
+static void print_measured(FILE *out, const json_t *status)
+{
+	fprintf(out, "job        %s CPU on CPU   %s waiting   %s demand\n",
+		cpu(status, "on_cpu_ucpu").text, cpu(status, "wait_ucpu").text,
+		cpu(status, "demand_ucpu").text);
+	fprintf(out, "cost       %s marginal   %s price shown\n",
+		price(status, "marginal_cost").text, price(status, "price").text);
+	fprintf(out, "overuse    %s ms to pay back   %s s throttled so far\n",
+		scaled(get(status, "debt_ns"), 1e6, 1, "").text,
+		scaled(get(status, "throttled_ns"), 1e9, 1, "").text);
+	fprintf(out, "meter      %s", text(status, "meter"));
+	if (json_is_string(get(status, "meter_reason")))
+		fprintf(out, " (%s)", text(status, "meter_reason"));
+	fputc('\n', out);
+	fprintf(out, "decision   %s\n", text(status, "last_decision"));
+}
+
+static void print_processes(FILE *out, const json_t *status)
+{
+	const json_t *worker = get(status, "worker"), *agent = get(status, "agent");
+	double cpu_ns = json_number_value(get(agent, "cpu_ns"));
+	double uptime_s = json_number_value(get(status, "uptime_s"));
+
+	if (json_is_object(worker))
+		fprintf(out, "worker     %s   pid %s   %s threads   %s tasks   %s restarts\n",
+			text(worker, "state"), count(worker, "pid").text,
+			count(worker, "threads").text, count(worker, "tasks").text,
+			count(worker, "restarts").text);
+	else
+		fprintf(out, "worker     none\n");
+	fprintf(out, "agent      up %s   ", duration(get(status, "uptime_s")).text);
+	if (uptime_s > 0)
+		fprintf(out, "%.2f %% of a CPU   ", cpu_ns / 1e7 / uptime_s);
+	fprintf(out, "%s MiB   generation %s   incarnation %s\n",
+		scaled(get(agent, "rss_bytes"), 1048576, 1, "").text,
+		count(status, "generation").text, count(status, "incarnation").text);
+	fprintf(out, "           %s ticks   %s journal writes   %s quota writes   version %s\n",
+		count(status, "ticks").text, count(status, "journal_writes").text,
+		count(status, "quota_writes").text, text(status, "version"));
+}
+
+static void print_neighbours(FILE *out, const json_t *status)
+{
+	const json_t *neighbours = get(status, "neighbours");
+
+	if (json_array_size(neighbours) == 0) {
+		fprintf(out, "\nno neighbours: nothing is traded\n");
+		return;
+	}
+	fprintf(out, "\n%-16s %-8s %10s %10s %10s %10s %10s\n", "NEIGHBOUR", "STATE", "HEARD",
+		"PRICE", "SENT", "RECEIVED", "IN FLIGHT");
+	for (size_t i = 0; i < json_array_size(neighbours); i++) {
+		const json_t *neighbour = json_array_get(neighbours, i);
+
+		fprintf(out, "%-16s %-8s %10s %10s %10s %10s %10s\n", text(neighbour, "name"),
+			text(neighbour, "state"), duration(get(neighbour, "age_s")).text,
+			price(neighbour, "price").text, cpu(neighbour, "sent_ucpu").text,
+			cpu(neighbour, "received_ucpu").text,
+			cpu(neighbour, "in_flight_ucpu").text);
+	}
+}
+
+static void print_messages(FILE *out, const json_t *status)
+{
+	const json_t *messages = get(status, "messages");
+	json_t *dropped = json_object_get(messages, "dropped");
+	const char *reason;
+	json_t *number;
+	bool is_first = true;
+
+	fprintf(out, "messages: %s sent, %s received", count(messages, "sent").text,
+		count(messages, "received").text);
+	json_object_foreach (dropped, reason, number) {
+		if (json_integer_value(number) == 0)
+			continue;
+		fprintf(out, "%s %s %" JSON_INTEGER_FORMAT, is_first ? "; dropped:" : ",", reason,
+			json_integer_value(number));
+		is_first = false;
+	}
+	fputc('\n', out);
+}
+
+void status_print(FILE *out, const json_t *status)
+{
+	print_head(out, status);
+	print_limits(out, status);
+	print_measured(out, status);
+	print_processes(out, status);
+	print_neighbours(out, status);
+	if (json_array_size(get(status, "neighbours")) > 0)
+		print_messages(out, status);
+}
+
+#define ROW "%-12.12s %-9.9s %8s %8s %8s %8s %8s %10s %8s %5s\n"
+
+void status_print_row(FILE *out, const json_t *status, bool header)
+{
+	if (header) {
+		fprintf(out, ROW, "NODE", "STATE", "SHARE", "QUOTA", "ON-CPU", "WAIT", "DEMAND",
+			"MARGINAL", "TASKS", "UP/NB");
+		return;
+	}
+
+	const json_t *neighbours = get(status, "neighbours");
+	size_t total = json_array_size(neighbours), up = 0;
+	char links[16];
+
+	for (size_t i = 0; i < total; i++)
+		up += strcmp(text(json_array_get(neighbours, i), "state"), "up") == 0;
+	snprintf(links, sizeof(links), "%zu/%zu", up, total);
+	fprintf(out, ROW, text(status, "node"), text(status, "state"),
+		cpu(status, "share_ucpu").text, cpu(status, "enforced_ucpu").text,
+		cpu(status, "on_cpu_ucpu").text, cpu(status, "wait_ucpu").text,
+		cpu(status, "demand_ucpu").text, price(status, "marginal_cost").text,
+		count(get(status, "worker"), "tasks").text, links);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_ISOBARCTL_H
+#define ISO_ISOBARCTL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/control/controlsock.h"
+
+/* What the commands of isobarctl share. */
+
+#define CTL_DONE   0
+#define CTL_FAILED 1
+#define CTL_USAGE  2
+
+#define CTL_INSTANCES_MAX 256
+#define CTL_NAME_BYTES	  64
+
+/* Options as given; NULL or 0 where not. */
+struct ctl {
+	const char *instance;
+	const char *socket;
+	const char *run_directory;
+	const char *file;
+	const char *output;
+	bool json;
+	uint64_t count;
+	uint64_t interval_ns;
+};
+
+typedef int ctl_fn(const struct ctl *ctl, int argc, char **argv);
+
+struct ctl_command {
+	const char *name;
+	const char *operands; /* as shown in the usage; "" for none */
+	const char *options;  /* the short letters of those that it takes */
+	const char *summary;
+	ctl_fn *fn;
+};
+
+/* Names of what runs, or ran, below the run directory; sorted. */
+struct ctl_instances {
+	unsigned count;
+	char names[CTL_INSTANCES_MAX][CTL_NAME_BYTES];
+};
+void ctl_instances(const struct ctl *ctl, struct ctl_instances *ret_instances);
+
+/* RUN-DIRECTORY/NAME/control; false if that is too long. */
+bool ctl_path(const struct ctl *ctl, const char *name, char ret_path[CONTROL_PATH_BYTES]);
+
+/*
+ * The one socket that is meant: by --socket, by --instance, or the only one
+ * there is.  Otherwise says on stderr which there are and returns the exit
+ * status.
+ */
+int ctl_socket(const struct ctl *ctl, char ret_path[CONTROL_PATH_BYTES]);
+
+/*
+ * Asks for one command's reply and owns it to the caller.  On failure says why
+ * on stderr and what to do about it, and returns the exit status.
+ */
+int ctl_ask(const char *path, const char *command, json_t **ret_reply);
+
+/* Indented, keys sorted, one newline at the end. */
+void ctl_print_json(const json_t *json);
+
+ctl_fn ctl_status, ctl_top, ctl_ledger, ctl_audit, ctl_check, ctl_keygen;
+
+#endif

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "agent/conf/confutil.h"
+#include "agent/control/control.h"
+#include "agent/control/status.h"
+#include "agent/ctl/isobarctl.h"
+#include "lib/ledger/audit.h"
+
+/*
+ * Collects ledgers from running nodes and from files, reads a donor again
+ * while a receiver has credited more than its snapshot says it sent, and then
+ * adds up.  lib/ledger/audit.h says why that is a proof.
+ */
+
+#define NODES_MAX    CTL_INSTANCES_MAX
+#define PATIENCE_NS  5000000000u
+#define REREADS_MAX  200
+#define REREAD_PAUSE 10000000 /* ns */
+
+/* More than any ledger holds, and still without overflow when NODES_MAX of them are added. */
+#define NO_LIMIT_UCPU (ISO_UNITS_MAX / NODES_MAX)
+
+struct source {
+	const char *name;	       /* as given, or the instance's */
+	char path[CONTROL_PATH_BYTES]; /* socket; empty: a file, which cannot be read again */
+	json_t *json;
+	struct status_ledger ledger;
+};
+
+struct audit {
+	struct source sources[NODES_MAX];
+	struct iso_audit_node nodes[NODES_MAX];
+	unsigned count;
+	unsigned rereads;
+	int64_t budget_ucpu;
+	struct iso_audit_result result;
+	json_t *complaints; /* array of texts: everything that keeps it from being proven */
+};
+
+static int read_file(const char *path, json_t **ret_json, struct error *reterr)
+{
+	char *text;
+	json_error_t why;
+	int r = confutil_read_file(path, &text, reterr);
+
+	if (r < 0)
+		return r;
+	json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &why);
+	free(text);
+	if (json == NULL)
+		return error_set(reterr, -EINVAL, "'%s' line %d: %s", path, why.line, why.text);
+	*ret_json = json;
+	return 0;
+}
+
+static int read_socket(const char *path, json_t **ret_json, struct error *reterr)
+{
+	json_t *request = json_pack("{s:s}", "command", "ledger");
+	int r = control_call(path, request, PATIENCE_NS, ret_json, reterr);
+
+	json_decref(request);
+	return r;
+}
+
+/* One snapshot, fresh if it is from a socket.  The source keeps the JSON that it points into. */
+static int take(struct source *source, struct error *reterr)
+{
+	struct status_ledger ledger;
+	json_t *json = NULL;
+	int r = source->path[0] != '\0' ? read_socket(source->path, &json, reterr)
+					: read_file(source->name, &json, reterr);
+
+	if (r < 0)
+		return r;
+	const char *refusal = json_string_value(json_object_get(json, "error"));
+	if (refusal != NULL)
+		r = error_set(reterr, -EINVAL, "%s", refusal);
+	if (r == 0)
+		r = status_ledger_read(json, &ledger, reterr);
+	if (r < 0) {
+		error_wrap(reterr, "'%s'", source->name);
+		json_decref(json);
+		return r;
+	}
+	json_decref(source->json);
+	source->json = json;
+	source->ledger = ledger;
+	return 0;
+}
+
+/* SOCKET, FILE or INSTANCE: what is there decides. */
+static int resolve(const struct ctl *ctl, const char *argument, struct source *source,
+		   struct error *reterr)
+{
+	struct stat st;
+
+	source->name = argument;
+	source->path[0] = '\0';
+	if (stat(argument, &st) == 0 && !S_ISDIR(st.st_mode)) {
+		if (!S_ISSOCK(st.st_mode))
+			return 0;
+		if (strlen(argument) >= sizeof(source->path))
+			return error_errno(reterr, -ENAMETOOLONG, "'%s'", argument);
+		memcpy(source->path, argument, strlen(argument) + 1);
+		return 0;
+	}
+	if (strchr(argument, '/') != NULL)
+		return error_errno(reterr, -ENOENT, "'%s'", argument);
+	if (!ctl_path(ctl, argument, source->path))
+		return error_errno(reterr, -ENAMETOOLONG, "'%s'", argument);
+	return 0;
+}
+
+static int add(struct audit *audit, const struct ctl *ctl, const char *argument)
+{
+	struct source *source = &audit->sources[audit->count];
+	struct error error;
+
+	if (audit->count == NODES_MAX) {
+		fprintf(stderr, "isobarctl: more than %d ledgers\n", NODES_MAX);
+		return CTL_FAILED;
+	}
+	if (resolve(ctl, argument, source, &error) < 0 || take(source, &error) < 0) {
+		fprintf(stderr, "isobarctl: %s\n", error.text);
+		return CTL_FAILED;
+	}
+	audit->count++;
+	return CTL_DONE;
+}
+
+static int collect(struct audit *audit, const struct ctl *ctl, int argc, char **argv)
+{
+	static struct ctl_instances instances;
+	char path[CONTROL_PATH_BYTES];
+
+	for (int i = 0; i < argc; i++)
+		if (add(audit, ctl, argv[i]) != CTL_DONE)
+			return CTL_FAILED;
+	if (argc > 0)
+		return CTL_DONE;
+	if (ctl->socket != NULL || ctl->instance != NULL) {
+		int r = ctl_socket(ctl, path);
+
+		return r == CTL_DONE ? add(audit, ctl, path) : r;
+	}
+	ctl_instances(ctl, &instances);
+	for (unsigned i = 0; i < instances.count; i++)
+		if (add(audit, ctl, instances.names[i]) != CTL_DONE)
+			return CTL_FAILED;
+	/* Says that there is none. */
+	return audit->count > 0 ? CTL_DONE : ctl_socket(ctl, path);
+}
+
+static void fill_node(struct audit *audit, unsigned index)
+{
+	struct iso_audit_node *node = &audit->nodes[index];
+
+	*node = audit->sources[index].ledger.snapshot;
+	if (node->enforced_ucpu == STATUS_UNKNOWN)
+		node->enforced_ucpu = 0;
+	if (node->enforced_ucpu > NO_LIMIT_UCPU)
+		node->enforced_ucpu = NO_LIMIT_UCPU;
+}
+
+/* Until the snapshots are one instant of the cluster, or it does not help any more. */
+static int repair_cut(struct audit *audit)
+{
+	const struct timespec pause = { .tv_nsec = REREAD_PAUSE };
+	struct error error;
+	uint32_t index;
+
+	for (unsigned i = 0; i < audit->count; i++)
+		fill_node(audit, i);
+	while (audit->rereads < REREADS_MAX &&
+	       iso_audit_reread(audit->nodes, audit->count, &index) == ISO_OK) {
+		if (audit->sources[index].path[0] == '\0')
+			return CTL_DONE;
+		if (audit->rereads++ > 0)
+			nanosleep(&pause, NULL);
+		if (take(&audit->sources[index], &error) < 0) {
+			fprintf(stderr, "isobarctl: %s\n", error.text);
+			return CTL_FAILED;
+		}
+		fill_node(audit, index);
+	}
+	return CTL_DONE;
+}
+
+/* The name that goes with an id, from the snapshots or from somebody's list of peers. */
+static const char *name_of(const struct audit *audit, uint64_t id, char buffer[20])
+{
+	for (unsigned i = 0; i < audit->count; i++) {
+		const struct status_ledger *ledger = &audit->sources[i].ledger;
+		const struct iso_record *record = &ledger->snapshot.record;
+
+		if (record->node == id)
+			return ledger->node;
+		for (uint32_t k = 0; k < record->edge_count; k++)
+			if (record->edges[k].peer == id && ledger->peers[k] != NULL)
+				return ledger->peers[k];
+	}
+	snprintf(buffer, 20, "%016" PRIx64, id);
+	return buffer;
+}
+
+__attribute__((format(printf, 2, 3))) static void complain(struct audit *audit, const char *format,
+							   ...)
+{
+	char text[400];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	json_t *json = json_string(text);
+	(void)json_array_append_new(audit->complaints,
+				    json != NULL ? json : json_string("(unprintable)"));
+}
+
+static void explain(struct audit *audit, const struct iso_audit_finding *finding)
+{
+	char node_id[20], peer_id[20];
+	const char *node = name_of(audit, finding->node, node_id);
+	const char *peer = name_of(audit, finding->peer, peer_id);
+	double found = (double)finding->found / 1e6, expected = (double)finding->expected / 1e6;
+	const char *text = iso_audit_text(finding->check);
+
+	switch (finding->check) {
+	case ISO_AUDIT_PEER:
+		complain(audit, "node %s is not in the collection, and %s has traded with it", peer,
+			 node);
+		return;
+	case ISO_AUDIT_ONE_SIDED: complain(audit, "%s %s: %s", node, text, peer); return;
+	case ISO_AUDIT_CUT:
+		complain(audit,
+			 "%s sent %.6f to %s, which received %.6f: %s was read too early, or its "
+			 "journal is an old one",
+			 node, found, peer, expected, node);
+		return;
+	case ISO_AUDIT_CLUSTER:
+	case ISO_AUDIT_TWICE:
+	case ISO_AUDIT_HALTED: complain(audit, "%s %s", node, text); return;
+	case ISO_AUDIT_EQUATION:
+	case ISO_AUDIT_ENFORCED:
+	case ISO_AUDIT_CEILING:
+	case ISO_AUDIT_FLOOR:
+		complain(audit, "%s %s: %.6f against %.6f CPU", node, text, found, expected);
+		return;
+	case ISO_AUDIT_ENDOWMENTS:
+	case ISO_AUDIT_SUM:
+	case ISO_AUDIT_TOTAL:
+		complain(audit, "the %s: %.6f against %.6f CPU", text, found, expected);
+		return;
+	case ISO_AUDIT_OK: return;
+	}
+}
+
+/* Sums of what real ledgers hold cannot overflow; those of a forged one must not either. */
+static bool can_be_added(struct audit *audit)
+{
+	int64_t terms = 1;
+
+	for (unsigned i = 0; i < audit->count; i++)
+		terms += 3 + 2 * (int64_t)audit->nodes[i].record.edge_count;
+	uint64_t limit = (uint64_t)(ISO_UNITS_MAX / terms);
+
+	for (unsigned i = 0; i < audit->count; i++) {
+		const struct iso_audit_node *node = &audit->nodes[i];
+		uint64_t largest = (uint64_t)node->holdings_ucpu;
+
+		for (uint32_t k = 0; k < node->record.edge_count; k++) {
+			const struct iso_record_edge *edge = &node->record.edges[k];
+
+			largest |= edge->sent | edge->received;
+		}
+		if ((largest | (uint64_t)node->record.endowment_ucpu) <= limit)
+			continue;
+		complain(audit, "%s states amounts that no ledger can hold",
+			 audit->sources[i].ledger.node);
+		return false;
+	}
+	return true;
+}
+
+static void judge(struct audit *audit)
+{
+	const struct source *first = &audit->sources[0];
+
+	audit->budget_ucpu = first->ledger.budget_ucpu;
+	for (unsigned i = 1; i < audit->count; i++) {
+		const struct status_ledger *ledger = &audit->sources[i].ledger;
+
+		if (ledger->budget_ucpu != audit->budget_ucpu)
+			complain(audit, "%s has a budget of %.6f CPU, %s one of %.6f", ledger->node,
+				 (double)ledger->budget_ucpu / 1e6, first->ledger.node,
+				 (double)audit->budget_ucpu / 1e6);
+	}
+	if (!can_be_added(audit))
+		return;
+	iso_audit_run(audit->nodes, audit->count, audit->budget_ucpu, &audit->result);
+	for (uint32_t i = 0; i < audit->result.findings && i < ISO_AUDIT_FINDINGS_MAX; i++)
+		explain(audit, &audit->result.finding[i]);
+	if (audit->result.findings > ISO_AUDIT_FINDINGS_MAX)
+		complain(audit, "and %" PRIu32 " more findings",
+			 audit->result.findings - ISO_AUDIT_FINDINGS_MAX);
+}
+
+static bool is_proven(const struct audit *audit)
+{
+	return json_array_size(audit->complaints) == 0;
+}
+
+static void print_json(const struct audit *audit)
+{
+	const struct iso_audit_result *result = &audit->result;
+	json_t *nodes = json_array();
+
+	for (unsigned i = 0; i < audit->count; i++)
+		(void)json_array_append(nodes, audit->sources[i].json);
+	json_t *json = json_pack(
+	    "{s:b, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:O, s:o}", "ok", 1, "proven",
+	    is_proven(audit), "cluster", audit->sources[0].ledger.cluster, "budget_ucpu",
+	    (json_int_t)audit->budget_ucpu, "shares_ucpu", (json_int_t)result->shares_ucpu,
+	    "in_flight_ucpu", (json_int_t)result->in_flight_ucpu, "endowments_ucpu",
+	    (json_int_t)result->endowments_ucpu, "enforced_ucpu", (json_int_t)result->enforced_ucpu,
+	    "reserve_ucpu", (json_int_t)result->reserve_ucpu, "rereads", (int)audit->rereads,
+	    "complaints", audit->complaints, "nodes", nodes);
+	ctl_print_json(json);
+	json_decref(json);
+}
+
+static void print_nodes(const struct audit *audit)
+{
+	printf("%-16s %12s %12s %12s %12s\n", "NODE", "SHARE", "ENFORCED", "FLOOR", "CEILING");
+	for (unsigned i = 0; i < audit->count; i++) {
+		const struct status_ledger *ledger = &audit->sources[i].ledger;
+		const struct iso_audit_node *node = &ledger->snapshot;
+		char enforced[24] = "-";
+
+		if (node->enforced_ucpu == INT64_MAX)
+			snprintf(enforced, sizeof(enforced), "unlimited");
+		else if (node->enforced_ucpu != STATUS_UNKNOWN)
+			snprintf(enforced, sizeof(enforced), "%.6f",
+				 (double)node->enforced_ucpu / 1e6);
+		printf("%-16s %12.6f %12s %12.6f %12.6f\n", ledger->node,
+		       (double)node->holdings_ucpu / 1e6, enforced, (double)node->floor_ucpu / 1e6,
+		       (double)node->ceiling_ucpu / 1e6);
+	}
+}
+
+static void print_text(const struct audit *audit)
+{
+	const struct iso_audit_result *result = &audit->result;
+
+	printf("cluster %s, budget %.6f CPU, %u nodes\n\n", audit->sources[0].ledger.cluster,
+	       (double)audit->budget_ucpu / 1e6, audit->count);
+	print_nodes(audit);
+	printf("\nshares %.6f + in flight %.6f = %.6f CPU; budget %.6f; enforced %.6f\n",
+	       (double)result->shares_ucpu / 1e6, (double)result->in_flight_ucpu / 1e6,
+	       (double)(result->shares_ucpu + result->in_flight_ucpu) / 1e6,
+	       (double)audit->budget_ucpu / 1e6, (double)result->enforced_ucpu / 1e6);
+	if (is_proven(audit)) {
+		puts("proven: share + in flight = budget");
+		return;
+	}
+	puts("NOT PROVEN:");
+	for (size_t i = 0; i < json_array_size(audit->complaints); i++)
+		printf("  %s\n", json_string_value(json_array_get(audit->complaints, i)));
+}
+
+int ctl_audit(const struct ctl *ctl, int argc, char **argv)
+{
+	struct audit *audit = calloc(1, sizeof(*audit));
+
+	if (audit == NULL) {
+		fputs("isobarctl: out of memory\n", stderr);
+		return CTL_FAILED;
+	}
+	audit->complaints = json_array();
+	int r = collect(audit, ctl, argc, argv);
+	if (r == CTL_DONE)
+		r = repair_cut(audit);
+	if (r == CTL_DONE) {
+		judge(audit);
+		if (ctl->json)
+			print_json(audit);
+		else
+			print_text(audit);
+		r = is_proven(audit) ? CTL_DONE : CTL_FAILED;
+	}
+	for (unsigned i = 0; i < audit->count; i++)
+		json_decref(audit->sources[i].json);
+	json_decref(audit->complaints);
+	free(audit);
+	return r;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/control/control.h"
+#include "agent/control/status.h"
+#include "agent/ctl/isobarctl.h"
+
+/* A node that does not answer must not stop the table of the others for long. */
+#define PATIENCE_NS 1000000000u
+
+int ctl_status(const struct ctl *ctl, int argc, char **argv)
+{
+	char path[CONTROL_PATH_BYTES];
+	json_t *reply;
+	int r = ctl_socket(ctl, path);
+
+	(void)argc;
+	(void)argv;
+	if (r == CTL_DONE)
+		r = ctl_ask(path, "status", &reply);
+	if (r != CTL_DONE)
+		return r;
+	if (ctl->json)
+		ctl_print_json(reply);
+	else
+		status_print(stdout, reply);
+	json_decref(reply);
+	return CTL_DONE;
+}
+
+int ctl_ledger(const struct ctl *ctl, int argc, char **argv)
+{
+	char path[CONTROL_PATH_BYTES];
+	json_t *reply;
+	int r = ctl_socket(ctl, path);
+
+	(void)argc;
+	(void)argv;
+	if (r == CTL_DONE)
+		r = ctl_ask(path, "ledger", &reply);
+	if (r != CTL_DONE)
+		return r;
+	ctl_print_json(reply);
+	json_decref(reply);
+	return CTL_DONE;
+}
+
+/* {"ok": false, "node": NAME, "error": WHY} in place of a status. */
+static json_t *ask_quietly(const char *path, const char *name)
+{
+	struct error error;
+	json_t *request = json_pack("{s:s}", "command", "status"), *reply = NULL;
+	int r = control_call(path, request, PATIENCE_NS, &reply, &error);
+
+	json_decref(request);
+	if (r == 0)
+		return reply;
+	return json_pack("{s:b, s:s, s:s, s:s}", "ok", 0, "node", name, "state", "silent", "error",
+			 error.text);
+}
+
+static json_t *collect(const struct ctl *ctl)
+{
+	static struct ctl_instances instances;
+	char path[CONTROL_PATH_BYTES];
+	json_t *all = json_array();
+
+	if (ctl->socket != NULL || ctl->instance != NULL) {
+		if (ctl_socket(ctl, path) == CTL_DONE)
+			(void)json_array_append_new(all, ask_quietly(path, ctl->instance));
+		return all;
+	}
+	ctl_instances(ctl, &instances);
+	for (unsigned i = 0; i < instances.count; i++)
+		if (ctl_path(ctl, instances.names[i], path))
+			(void)json_array_append_new(all, ask_quietly(path, instances.names[i]));
+	return all;
+}
+
+/* Sums over the nodes shown; what leaves a donor and has not arrived yet is in flight. */
+static void print_sum(const json_t *all)
+{
+	double share = 0, in_flight = 0;
+
+	for (size_t i = 0; i < json_array_size(all); i++) {
+		const json_t *status = json_array_get(all, i);
+		const json_t *neighbours = json_object_get(status, "neighbours");
+
+		share += json_number_value(json_object_get(status, "share_ucpu"));
+		for (size_t k = 0; k < json_array_size(neighbours); k++)
+			in_flight += json_number_value(
+			    json_object_get(json_array_get(neighbours, k), "in_flight_ucpu"));
+	}
+	printf("shares %.6f + in flight %.6f = %.6f CPU on %zu nodes\n", share / 1e6,
+	       in_flight / 1e6, (share + in_flight) / 1e6, json_array_size(all));
+}
+
+static void print_table(const json_t *all)
+{
+	status_print_row(stdout, NULL, true);
+	for (size_t i = 0; i < json_array_size(all); i++)
+		status_print_row(stdout, json_array_get(all, i), false);
+	print_sum(all);
+}
+
+int ctl_top(const struct ctl *ctl, int argc, char **argv)
+{
+	const struct timespec pause = {
+		.tv_sec = (time_t)(ctl->interval_ns / 1000000000),
+		.tv_nsec = (long)(ctl->interval_ns % 1000000000),
+	};
+	bool is_screen = isatty(STDOUT_FILENO) && !ctl->json;
+	/* Into a pipe once, unless told otherwise. */
+	uint64_t count = ctl->count != 0 ? ctl->count : is_screen ? UINT64_MAX : 1;
+
+	(void)argc;
+	(void)argv;
+	for (uint64_t i = 0; i < count; i++) {
+		json_t *all = collect(ctl);
+
+		if (json_array_size(all) == 0) {
+			char path[CONTROL_PATH_BYTES];
+
+			/* It says why; a socket that came up in between is for the next try. */
+			json_decref(all);
+			int r = ctl_socket(ctl, path);
+			return r != CTL_DONE ? r : CTL_FAILED;
+		}
+		if (is_screen)
+			fputs("\033[H\033[J", stdout);
+		if (ctl->json)
+			ctl_print_json(all);
+		else
+			print_table(all);
+		if (!is_screen && !ctl->json && i + 1 < count)
+			putchar('\n');
+		fflush(stdout);
+		json_decref(all);
+		if (i + 1 < count)
+			nanosleep(&pause, NULL);
+	}
+	return CTL_DONE;
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "agent/ctl/preflight.h"
+
+#include <cap-ng.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "agent/cgroup/cgroup.h"
+#include "agent/cgroup/mounts.h"
+#include "agent/conf/conf.h"
+#include "agent/ctl/preflightnet.h"
+#include "agent/meter/meter.h"
+#include "agent/net/curve.h"
+#include "agent/node/journal.h"
+#include "agent/train/spawn.h"
+#include "lib/quantity.h"
+
+const char *preflight_state_text(enum preflight_state state)
+{
+	switch (state) {
+	case PREFLIGHT_OK: return "ok";
+	case PREFLIGHT_WARNING: return "warning";
+	case PREFLIGHT_MISSING: return "missing";
+	case PREFLIGHT_SKIPPED: return "skipped";
+	}
+	return "unknown";
+}
+
+bool preflight_ready(const struct preflight *preflight)
+{
+	for (unsigned i = 0; i < preflight->count; i++)
+		if (preflight->rows[i].state == PREFLIGHT_MISSING)
+			return false;
+	return true;
+}
+
+/* A new row; never NULL.  remedy: NULL or text. */
+__attribute__((format(printf, 5, 6))) static struct preflight_row *row(struct preflight *preflight,
+								       const char *requirement,
+								       enum preflight_state state,
+								       const char *remedy,
+								       const char *format, ...)
+{
+	unsigned last = PREFLIGHT_ROWS_MAX - 1;
+	struct preflight_row *new = &preflight->rows[preflight->count];
+	va_list ap;
+
+	if (preflight->count < last)
+		preflight->count++;
+	new->requirement = requirement;
+	new->state = state;
+	snprintf(new->remedy, sizeof(new->remedy), "%s", remedy != NULL ? remedy : "");
+	va_start(ap, format);
+	vsnprintf(new->detail, sizeof(new->detail), format, ap);
+	va_end(ap);
+	return new;
+}
+
+static void check_privileges(struct preflight *preflight)
+{
+	/* Without the first two eBPF cannot be loaded; the others are for the worker's start. */
+	static const unsigned needed[] = { CAP_BPF, CAP_PERFMON, CAP_SETUID, CAP_SETGID };
+	char lacking[128] = "";
+	size_t used = 0;
+
+	if (capng_get_caps_process() == 0)
+		for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+			if (!capng_have_capability(CAPNG_EFFECTIVE, needed[i]))
+				used +=
+				    (size_t)snprintf(lacking + used, sizeof(lacking) - used, " %s",
+						     capng_capability_to_name(needed[i]));
+	if (used == 0)
+		row(preflight, "privileges", PREFLIGHT_OK, NULL, "%s",
+		    geteuid() == 0 ? "root" : "the capabilities are there");
+	else
+		row(preflight, "privileges", PREFLIGHT_WARNING,
+		    "run as root, or give these capabilities: AmbientCapabilities= of the unit",
+		    "user %u lacks%s", (unsigned)geteuid(), lacking);
+}
+
+static void check_meter(struct preflight *preflight)
+{
+	struct error error;
+
+	if (meter_supported(&error) == 0)
+		row(preflight, "eBPF meter", PREFLIGHT_OK, NULL, "can be loaded, BTF is there");
+	else
+		row(preflight, "eBPF meter", PREFLIGHT_WARNING,
+		    "a kernel with BTF and the privileges above; without it isobard measures "
+		    "with the kernel's accounting and says degraded",
+		    "%s", error.text);
+}
+
+static bool check_controller(struct preflight *preflight)
+{
+	static struct mounts_controller cpu;
+	struct error error;
+
+	if (mounts_find("", "cpu", &cpu, &error) < 0) {
+		row(preflight, "cpu controller", PREFLIGHT_MISSING,
+		    "mount the hierarchy that holds it; systemd does so on a stock system", "%s",
+		    error.text);
+		return false;
+	}
+	row(preflight, "cpu controller", PREFLIGHT_OK, NULL, "cgroup v%u at %.150s", cpu.version,
+	    cpu.mount);
+	return true;
+}
+
+/* Whether the group could be limited: its file opens for writing.  Nothing is written. */
+static void check_limit_file(struct preflight *preflight, const struct cgroup *cgroup, bool dry_run)
+{
+	const char *directory = cgroup_directory(cgroup);
+	const char *file = cgroup_version(cgroup) == 2 ? "cpu.max" : "cpu.cfs_quota_us";
+	char path[PATH_MAX + 32];
+	bool is_there = access(directory, F_OK) == 0;
+
+	if (is_there) {
+		snprintf(path, sizeof(path), "%s/%s", directory, file);
+		int fd = open(path, O_WRONLY | O_CLOEXEC);
+		int why = errno;
+
+		if (fd >= 0) {
+			close(fd);
+			row(preflight, "limit", PREFLIGHT_OK, NULL, "%.180s can be written", path);
+			return;
+		}
+		row(preflight, "limit", dry_run ? PREFLIGHT_WARNING : PREFLIGHT_MISSING,
+		    why == EROFS ? "mount it rw in a container; ProtectControlGroups=no in a unit"
+				 : "run as root, or have the group delegated to this user",
+		    "%.150s: %s", path, strerror(why));
+		return;
+	}
+
+	/* To be made: the nearest level that is there must take it. */
+	snprintf(path, sizeof(path), "%s", directory);
+	for (char *slash; access(path, F_OK) != 0 && (slash = strrchr(path, '/')) > path;)
+		*slash = '\0';
+	if (access(path, W_OK) == 0)
+		row(preflight, "limit", PREFLIGHT_OK, NULL, "the group can be made below %.150s",
+		    path);
+	else
+		row(preflight, "limit", dry_run ? PREFLIGHT_WARNING : PREFLIGHT_MISSING,
+		    errno == EROFS ? "mount it rw in a container; ProtectControlGroups=no in a unit"
+				   : "run as root, or have the parent delegated to this user",
+		    "%.150s: %s", path, strerror(errno));
+}
+
+static void check_cgroup(struct preflight *preflight, const struct conf *conf)
+{
+	struct cgroup_config config = {
+		.path = conf->cgroup,
+		.period_us = conf->period_ns / 1000,
+		.on_exit = CGROUP_KEEP,
+		.create = conf->create_cgroup,
+		.dry_run = true,
+	};
+	struct cgroup *cgroup;
+	struct error error;
+
+	if (cgroup_open(&config, &cgroup, &error) < 0) {
+		row(preflight, "cgroup", PREFLIGHT_MISSING,
+		    error.code == -ENOENT ? "start the job first, or set create-cgroup = yes"
+					  : "see isobard.conf(5), cgroup",
+		    "%.180s", error.text);
+		return;
+	}
+	bool is_there = access(cgroup_directory(cgroup), F_OK) == 0;
+	row(preflight, "cgroup", PREFLIGHT_OK, NULL, "%.120s %s", conf->cgroup,
+	    is_there	    ? "is there"
+	    : conf->dry_run ? "is not there, and a dry run makes none"
+			    : "is not there yet and will be made");
+	check_limit_file(preflight, cgroup, conf->dry_run);
+	cgroup = cgroup_close(cgroup);
+}
+
+/* There and writable, or its nearest ancestor is. */
+static bool check_directory(struct preflight *preflight, const char *requirement, const char *path)
+{
+	char parent[CONF_PATH_BYTES];
+	struct statvfs fs;
+
+	snprintf(parent, sizeof(parent), "%s", path);
+	for (char *slash; access(parent, F_OK) != 0 && (slash = strrchr(parent, '/')) != NULL;)
+		*(slash == parent ? slash + 1 : slash) = '\0';
+	bool is_there = strcmp(parent, path) == 0;
+	if (access(parent, W_OK | X_OK) < 0) {
+		row(preflight, requirement, PREFLIGHT_MISSING,
+		    errno == EROFS ? "mount it rw" : "make it, owned by the user isobard runs as",
+		    "%.120s: %s", parent, strerror(errno));
+		return false;
+	}
+	if (is_there && statvfs(path, &fs) == 0 && fs.f_bavail == 0 && fs.f_blocks != 0) {
+		row(preflight, requirement, PREFLIGHT_MISSING, "make room", "%.120s: disk full",
+		    path);
+		return false;
+	}
+	row(preflight, requirement, PREFLIGHT_OK, NULL, "%.120s%s", path,
+	    is_there ? "" : " is not there yet and can be made");
+	return is_there;
+}
+
+static void check_journal(struct preflight *preflight, const struct conf *conf)
+{
+	struct iso_record record;
+	struct journal *journal = NULL;
+	struct error error;
+	char share[ISO_QUANTITY_BYTES];
+	int fd = open(conf->state_directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = fd < 0 ? error_errno(&error, -errno, "open '%s'", conf->state_directory)
+		       : journal_open(fd, conf->state_directory, NULL, conf->cluster_id, conf->id,
+				      &journal, &record, &error);
+
+	if (fd >= 0)
+		close(fd);
+	if (r == 0) {
+		iso_quantity_cpu_format((uint64_t)iso_record_holdings(&record), share);
+		row(preflight, "journal", PREFLIGHT_OK, NULL, "share %s, generation %u", share,
+		    record.gen);
+	} else if (r == -EBUSY) {
+		row(preflight, "journal", PREFLIGHT_OK, NULL, "in use: isobard is running");
+	} else if (r == -ENOENT) {
+		row(preflight, "journal", PREFLIGHT_MISSING,
+		    "a new node: isobard --init -f FILE, once; any other: its share is lost here",
+		    "there is none in %.150s", conf->state_directory);
+	} else {
+		row(preflight, "journal", PREFLIGHT_MISSING,
+		    "it is never replaced by a guess: see isobard(8), DIAGNOSTICS", "%.180s",
+		    error.text);
+	}
+	journal = journal_close(journal);
+}
+
+static void check_keys(struct preflight *preflight, const struct conf *conf)
+{
+	struct curve_keypair keys;
+	struct error error;
+
+	if (conf->secret_key[0] == '\0') {
+		row(preflight, "keys", PREFLIGHT_SKIPPED, NULL, "none configured, no TCP");
+		return;
+	}
+	if (curve_secret_read(conf->secret_key, &keys, &error) < 0) {
+		row(preflight, "keys", PREFLIGHT_MISSING,
+		    error.code == -EPERM ? "chmod 600, and make a new pair if others could read it"
+					 : "isobarctl keygen --output PREFIX",
+		    "%.180s", error.text);
+		return;
+	}
+	curve_keypair_wipe(&keys);
+	for (unsigned i = 0; i < conf->neighbour_count; i++)
+		if (strcmp(conf->neighbours[i].public_key, keys.public_key) == 0) {
+			row(preflight, "keys", PREFLIGHT_MISSING,
+			    "each node has its own pair: isobarctl keygen",
+			    "neighbour %s is given this node's own public key",
+			    conf->neighbours[i].name);
+			return;
+		}
+	row(preflight, "keys", PREFLIGHT_OK, NULL, "public key %s", keys.public_key);
+}
+
+static void check_group(struct preflight *preflight, const struct conf *conf)
+{
+	if (conf->control_group[0] == '\0')
+		row(preflight, "control group", PREFLIGHT_SKIPPED, NULL,
+		    "none: only root changes the state");
+	else if (getgrnam(conf->control_group) != NULL)
+		row(preflight, "control group", PREFLIGHT_OK, NULL, "%s", conf->control_group);
+	else
+		row(preflight, "control group", PREFLIGHT_MISSING, "groupadd --system NAME",
+		    "there is no group '%s'", conf->control_group);
+}
+
+static void check_worker(struct preflight *preflight, const struct conf *conf)
+{
+	struct spawn_user user;
+	struct curve_keypair keys;
+	struct error error = { 0 };
+	const char *remedy = NULL;
+
+	if (conf->training.coordinator[0] == '\0') {
+		row(preflight, "worker", PREFLIGHT_SKIPPED, NULL, "this node does not train");
+		return;
+	}
+	if (access(conf->training.executable, X_OK) < 0) {
+		error_errno(&error, -errno, "'%.120s'", conf->training.executable);
+		remedy = "install it, or set training.executable";
+	} else if (access(conf->training.data, R_OK | X_OK) < 0) {
+		error_errno(&error, -errno, "'%.120s'", conf->training.data);
+		remedy = "install the data set, or set training.data";
+	} else if (conf->training.user[0] == '\0' && geteuid() == 0) {
+		error_set(&error, -EPERM, "training.user is not set");
+		remedy = "name an unprivileged user: a worker never runs as root";
+	} else if (conf->training.user[0] != '\0' &&
+		   spawn_user_find(conf->training.user, &user, &error) < 0) {
+		remedy = "useradd --system NAME";
+	} else if (conf->training.worker_key[0] != '\0' &&
+		   curve_secret_read(conf->training.worker_key, &keys, &error) < 0) {
+		remedy = "isobarctl keygen, owned by the worker's user, mode 600";
+	}
+	if (remedy != NULL) {
+		row(preflight, "worker", PREFLIGHT_MISSING, remedy, "%.180s", error.text);
+		return;
+	}
+	row(preflight, "worker", PREFLIGHT_OK, NULL, "%.120s", conf->training.executable);
+}
+
+static void check_network(struct preflight *preflight, const struct conf *conf)
+{
+	struct error error;
+	char running[CONF_PATH_BYTES + 16];
+
+	snprintf(running, sizeof(running), "%s/control", conf->run_directory);
+	if (conf->listen[0] == '\0')
+		row(preflight, "listen address", PREFLIGHT_SKIPPED, NULL, "no neighbours");
+	else if (preflightnet_bind(conf->listen, &error) == 0)
+		row(preflight, "listen address", PREFLIGHT_OK, NULL, "%.120s is free",
+		    conf->listen);
+	else if (error.code == -EADDRINUSE && preflightnet_answers(running))
+		row(preflight, "listen address", PREFLIGHT_OK, NULL, "in use: isobard is running");
+	else
+		row(preflight, "listen address", PREFLIGHT_MISSING,
+		    error.code == -EADDRINUSE ? "end what listens there, or choose another port"
+					      : "an address of this machine, see ip addr",
+		    "%.180s", error.text);
+
+	if (conf->training.coordinator[0] == '\0')
+		row(preflight, "coordinator", PREFLIGHT_SKIPPED, NULL, "this node does not train");
+	else if (preflightnet_connect(conf->training.coordinator, &error) == 0)
+		row(preflight, "coordinator", PREFLIGHT_OK, NULL, "%.120s listens",
+		    conf->training.coordinator);
+	else
+		row(preflight, "coordinator", PREFLIGHT_WARNING,
+		    "start isobar-coordinator; the worker goes on trying", "%.180s", error.text);
+}
+
+static bool check_configuration(struct preflight *preflight, const char *file, struct conf *conf)
+{
+	struct error error;
+
+	if (conf_load(file, conf, &error) < 0) {
+		row(preflight, "configuration", PREFLIGHT_MISSING,
+		    "see isobard.conf(5); isobard -n -f FILE checks it again", "%.180s",
+		    error.text);
+		return false;
+	}
+	row(preflight, "configuration", PREFLIGHT_OK, NULL, "%.120s: node %s of cluster %s", file,
+	    conf->node, conf->cluster);
+	for (unsigned i = 0; i < conf->warning_count; i++)
+		row(preflight, "configuration", PREFLIGHT_WARNING, NULL, "%s", conf->warnings[i]);
+	return true;
+}
+
+void preflight_run(const char *file, struct preflight *ret_preflight)
+{
+	static struct conf conf;
+	struct preflight *preflight = ret_preflight;
+
+	preflight->count = 0;
+	bool is_valid = check_configuration(preflight, file, &conf);
+	check_privileges(preflight);
+	check_meter(preflight);
+	bool has_controller = check_controller(preflight);
+	if (!is_valid)
+		return;
+	if (has_controller)
+		check_cgroup(preflight, &conf);
+	if (check_directory(preflight, "state directory", conf.state_directory))
+		check_journal(preflight, &conf);
+	else
+		row(preflight, "journal", PREFLIGHT_MISSING,
+		    "a new node: isobard --init -f FILE, once", "no state directory yet");
+	(void)check_directory(preflight, "run directory", conf.run_directory);
+	check_keys(preflight, &conf);
+	check_network(preflight, &conf);
+	check_group(preflight, &conf);
+	check_worker(preflight, &conf);
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include <assert.h>
+#include <cblas.h>
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/base/clock.h"
+#include "agent/base/directory.h"
+#include "agent/base/log.h"
+#include "agent/base/loop.h"
+#include "agent/control/control.h"
+#include "agent/train/coordinator_conf.h"
+#include "agent/train/coordinator_net.h"
+#include "agent/train/coordinator_run.h"
+#include "agent/train/coordinator_status.h"
+
+/*
+ * isobar-coordinator: the model of one training run, who computes what, and
+ * what has been learnt about the workers' speed.
+ */
+
+#define DEFAULT_FILE ISO_SYSCONFDIR "/isobar/isobar-coordinator.conf"
+
+struct options {
+	const char *file;
+	const char *report;
+	bool check;
+	struct run_options run;
+};
+
+struct coordinator {
+	struct options options;
+	struct cconf conf;
+	struct loop loop;
+	struct loop_source signals, timer;
+	void *context;
+	struct curve_keypair keypair;
+	struct dataset test;
+	struct run *run;
+	struct net *net;
+	struct control *control;
+	bool is_done;		 /* reached its end, not merely stopped */
+	bool checkpoint_failing; /* said so */
+};
+
+static void usage(FILE *file)
+{
+	fputs("usage: isobar-coordinator [-n] [-f FILE] [--resume | --restart] [--report FILE]\n"
+	      "\n"
+	      "Runs one training: hands out tasks to isobar-workers and keeps the model.\n"
+	      "\n"
+	      "  -f, --file FILE  configuration (default: " DEFAULT_FILE ")\n"
+	      "  -n, --check      check the configuration and exit\n"
+	      "  --resume         there must be a checkpoint to go on from\n"
+	      "  --restart        begin anew although there is a checkpoint\n"
+	      "  --report FILE    write the status as JSON to FILE at the end\n"
+	      "  -h, --help       show this\n"
+	      "  -V, --version    show the version\n"
+	      "\n"
+	      "Without --resume or --restart it goes on from a checkpoint if there is one.\n",
+	      file);
+}
+
+/* 0: go on; else the exit status + 1. */
+static int parse_options(int argc, char **argv, struct options *ret_options)
+{
+	static const struct option table[] = {
+		{ "file", required_argument, NULL, 'f' },   { "check", no_argument, NULL, 'n' },
+		{ "resume", no_argument, NULL, 'r' },	    { "restart", no_argument, NULL, 's' },
+		{ "report", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },	    { 0 },
+	};
+	struct options options = { .file = DEFAULT_FILE };
+	int option;
+
+	while ((option = getopt_long(argc, argv, "f:nhV", table, NULL)) >= 0) {
+		switch (option) {
+		case 'f': options.file = optarg; break;
+		case 'n': options.check = true; break;
+		case 'r': options.run.resume = true; break;
+		case 's': options.run.restart = true; break;
+		case 'o': options.report = optarg; break;
+		case 'h': usage(stdout); return 1 + 0;
+		case 'V': puts("isobar-coordinator " PACKAGE_VERSION); return 1 + 0;
+		default: usage(stderr); return 1 + 2;
+		}
+	}
+	if (optind < argc || (options.run.resume && options.run.restart)) {
+		usage(stderr);
+		return 1 + 2;
+	}
+	*ret_options = options;
+	return 0;
+}
+
+/* Says that checkpoints fail, and that they work again; not each time. */
+static void save(struct coordinator *coordinator, uint64_t now_ns, bool force)
+{
+	struct error error;
+	int r = run_checkpoint(coordinator->run, now_ns, force, &error);
+
+	if (r < 0 && !coordinator->checkpoint_failing)
+		log_error("%s; training goes on without checkpoints", error.text);
+	if (r == 0 && coordinator->checkpoint_failing)
+		log_info("checkpoints are written again");
+	coordinator->checkpoint_failing = r < 0;
+}
+
+/* What follows from events and time; called after each of them. */
+static void turn(void *context)
+{
+	struct coordinator *coordinator = context;
+	uint64_t now_ns = clock_now_ns();
+
+	net_tick(coordinator->net, now_ns);
+	run_advance(coordinator->run, now_ns);
+	net_send_orders(coordinator->net, now_ns);
+	run_evaluate(coordinator->run, now_ns);
+	save(coordinator, now_ns, false);
+	if (run_is_over(coordinator->run, now_ns) && !coordinator->is_done) {
+		coordinator->is_done = true;
+		loop_quit(&coordinator->loop);
+		return;
+	}
+	uint64_t wake_ns = run_wake_ns(coordinator->run, now_ns);
+	uint64_t net_ns = net_wake_ns(coordinator->net);
+	/* The fd is ours and valid: arming it cannot fail. */
+	(void)timer_arm(coordinator->timer.fd, wake_ns < net_ns ? wake_ns : net_ns);
+}
+
+static void on_timer(struct loop_source *source, short revents)
+{
+	struct coordinator *coordinator =
+	    (struct coordinator *)(void *)((char *)source - offsetof(struct coordinator, timer));
+
+	(void)revents;
+	timer_consume(source->fd);
+	turn(coordinator);
+}
+
+static void on_signal(struct loop_source *source, short revents)
+{
+	struct coordinator *coordinator =
+	    (struct coordinator *)(void *)((char *)source - offsetof(struct coordinator, signals));
+
+	(void)revents;
+	while (signals_consume(source->fd) != 0)
+		loop_quit(&coordinator->loop);
+}
+
+static json_t *command_status(void *context, const json_t *request)
+{
+	struct coordinator *coordinator = context;
+
+	(void)request;
+	return coordinator_status(&coordinator->conf, coordinator->run, coordinator->net,
+				  clock_now_ns());
+}
+
+static json_t *command_checkpoint(void *context, const json_t *request)
+{
+	struct coordinator *coordinator = context;
+	struct error error;
+
+	(void)request;
+	if (run_checkpoint(coordinator->run, clock_now_ns(), true, &error) < 0)
+		return control_refuse("%s", error.text);
+	return json_object();
+}
+
+static int open_control(struct coordinator *coordinator, struct error *reterr)
+{
+	static const struct control_command commands[] = {
+		{ .name = "status", .fn = command_status },
+		{ .name = "checkpoint", .changes_state = true, .fn = command_checkpoint },
+	};
+	const struct control_config config = {
+		.directory = coordinator->conf.run_directory,
+		.group = coordinator->conf.control_group,
+		.commands = commands,
+		.command_count = sizeof(commands) / sizeof(commands[0]),
+		.context = coordinator,
+	};
+
+	int r = directory_make(config.directory, 0755, reterr);
+	if (r < 0)
+		return r;
+	return control_open(&config, &coordinator->loop, &coordinator->control, reterr);
+}
+
+static int add_source(struct coordinator *coordinator, struct loop_source *source, int fd,
+		      loop_fn *fn, struct error *reterr)
+{
+	*source = (struct loop_source){ .fd = fd, .events = ZMQ_POLLIN, .fn = fn };
+	int r = fd < 0 ? fd : loop_add(&coordinator->loop, source);
+
+	return r < 0 ? error_errno(reterr, r, "event loop") : 0;
+}
+
+static int open_all(struct coordinator *coordinator, struct error *reterr)
+{
+	static const int ending[] = { SIGTERM, SIGINT, 0 };
+	const struct cconf *conf = &coordinator->conf;
+	int r =
+	    add_source(coordinator, &coordinator->signals, signals_open(ending), on_signal, reterr);
+
+	if (r == 0)
+		r = add_source(coordinator, &coordinator->timer, timer_open(), on_timer, reterr);
+	if (r == 0)
+		r = curve_secret_read(conf->secret_key, &coordinator->keypair, reterr);
+	if (r == 0)
+		r = dataset_load_folder(conf->data, "t10k", &coordinator->test, reterr);
+	/* The locks first, before anything is read that another one may write. */
+	if (r == 0)
+		r = open_control(coordinator, reterr);
+	if (r == 0)
+		r = run_open(conf, &coordinator->test, coordinator->options.run, &coordinator->run,
+			     reterr);
+	/* Before a worker hears of this term it is on disk: no later one may be the same. */
+	if (r == 0)
+		r = run_checkpoint(coordinator->run, clock_now_ns(), true, reterr);
+	if (r < 0)
+		return r;
+	coordinator->context = zmq_ctx_new();
+	r = net_open(coordinator->context, &coordinator->loop, conf, &coordinator->keypair,
+		     coordinator->run, turn, coordinator, &coordinator->net, reterr);
+	if (r == 0)
+		log_info("run %s, term %llu: listening at %s for %u workers", conf->run,
+			 (unsigned long long)run_term(coordinator->run), conf->listen,
+			 conf->workers_count);
+	return r;
+}
+
+static void write_report(struct coordinator *coordinator)
+{
+	json_t *status = command_status(coordinator, NULL);
+
+	if (status == NULL || json_dump_file(status, coordinator->options.report,
+					     JSON_INDENT(1) | JSON_SORT_KEYS) < 0)
+		log_error("write '%s': %s", coordinator->options.report, strerror(errno));
+	json_decref(status);
+}
+
+/* The last word: what was reached, on disk and in the log. */
+static void finish(struct coordinator *coordinator)
+{
+	uint64_t now_ns = clock_now_ns();
+	uint32_t count;
+
+	run_evaluate_now(coordinator->run, now_ns);
+	save(coordinator, now_ns, true);
+	if (coordinator->options.report != NULL)
+		write_report(coordinator);
+	const struct evaluation_point *points = run_evaluations(coordinator->run, &count);
+	log_info("%s after round %llu, %.1f s: test accuracy %.4f",
+		 coordinator->is_done ? "done" : "stopped",
+		 (unsigned long long)points[count - 1].round,
+		 (double)run_view(coordinator->run, now_ns).elapsed_ns / 1e9,
+		 points[count - 1].accuracy);
+}
+
+static void close_all(struct coordinator *coordinator)
+{
+	coordinator->net = net_close(coordinator->net, coordinator->is_done);
+	if (coordinator->context != NULL)
+		zmq_ctx_term(coordinator->context);
+	coordinator->run = run_close(coordinator->run);
+	coordinator->control = control_close(coordinator->control);
+	dataset_close(&coordinator->test);
+	curve_keypair_wipe(&coordinator->keypair);
+	if (coordinator->signals.fd > 0)
+		close(coordinator->signals.fd);
+	if (coordinator->timer.fd > 0)
+		close(coordinator->timer.fd);
+}
+
+int main(int argc, char **argv)
+{
+	static const int levels[] = { LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
+	static struct coordinator coordinator;
+	struct error error = { 0 };
+	bool with_prefix = getenv("JOURNAL_STREAM") != NULL;
+
+	log_init(LOG_INFO, with_prefix);
+	int status = parse_options(argc, argv, &coordinator.options);
+	if (status != 0)
+		return status - 1;
+	if (cconf_load(coordinator.options.file, &coordinator.conf, &error) < 0) {
+		log_error("%s", error.text);
+		return 2;
+	}
+	if (coordinator.options.check) {
+		printf("%s: fine, %u workers\n", coordinator.options.file,
+		       coordinator.conf.workers_count);
+		return EXIT_SUCCESS;
+	}
+	log_init(levels[coordinator.conf.log_level], with_prefix);
+	openblas_set_num_threads(1);
+
+	int r = open_all(&coordinator, &error);
+	if (r == 0) {
+		turn(&coordinator);
+		r = loop_run(&coordinator.loop);
+		finish(&coordinator);
+	}
+	if (r < 0)
+		log_error("isobar-coordinator: %s",
+			  error.text[0] != '\0' ? error.text : strerror(-r));
+	close_all(&coordinator);
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include <assert.h>
+#include <cblas.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "agent/base/clock.h"
+#include "agent/base/log.h"
+#include "agent/base/loop.h"
+#include "agent/net/curve.h"
+#include "agent/train/dataset.h"
+#include "agent/train/worker_pool.h"
+#include "agent/train/worker_session.h"
+#include "agent/train/workerlink.h"
+#include "lib/quantity.h"
+#include "lib/threads.h"
+
+/*
+ * isobar-worker: hosts the training threads of one node inside its job's
+ * cgroup.  This thread owns every socket; the threads of the pool compute.
+ * It ends when its agent does; it waits for a coordinator for ever.
+ */
+
+#define PROGRESS_INTERVAL_NS 1000000000ull
+
+struct options {
+	const char *coordinator;
+	const char *coordinator_key; /* a public key, or the file that holds it */
+	const char *key;
+	const char *name;
+	const char *data;
+	uint32_t threads;
+	uint64_t share_ucpu; /* 0: not given */
+	bool verbose;
+};
+
+struct worker {
+	struct options options;
+	struct loop loop;
+	struct loop_source signals, results, timer;
+	void *context;
+	struct curve_keypair keypair;
+	struct dataset data;
+	struct cpuclock_map *map;
+	struct pool *pool;
+	struct session *session;
+	struct workerlink *link; /* NULL: nobody started us, or our agent is gone */
+	uint32_t threads_max;
+	struct iso_train_speed speed;
+	struct session_view told; /* the agent */
+};
+
+static void usage(FILE *file)
+{
+	fputs(
+	    "usage: isobar-worker --coordinator tcp://ADDRESS:PORT --coordinator-key KEY|FILE\n"
+	    "                     --key FILE --name NAME --data FOLDER [--threads N]\n"
+	    "                     [--share CPU] [--verbose]\n"
+	    "\n"
+	    "Hosts the training threads of one node.  isobard starts it; it also runs alone.\n"
+	    "\n"
+	    "  --coordinator tcp://ADDRESS:PORT  where isobar-coordinator listens\n"
+	    "  --coordinator-key KEY|FILE        its public key\n"
+	    "  --key FILE                        this worker's secret key\n"
+	    "  --name NAME                       this node, as the coordinator knows it\n"
+	    "  --data FOLDER                     with train-images-idx3-ubyte[.gz] and labels\n"
+	    "  --threads N                       0 (default): as many as the share has whole CPUs\n"
+	    "  --share CPU                       without an agent: what it may use, such as "
+	    "0.5cpu\n"
+	    "  --verbose                         say more\n"
+	    "  --help                            show this\n"
+	    "  --version                         show the version\n",
+	    file);
+}
+
+/* 0: go on; else the exit status + 1. */
+static int parse_options(int argc, char **argv, struct options *ret_options)
+{
+	static const struct option table[] = {
+		{ "coordinator", required_argument, NULL, 'c' },
+		{ "coordinator-key", required_argument, NULL, 'C' },
+		{ "key", required_argument, NULL, 'k' },
+		{ "name", required_argument, NULL, 'n' },
+		{ "data", required_argument, NULL, 'd' },
+		{ "threads", required_argument, NULL, 't' },
+		{ "share", required_argument, NULL, 's' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ 0 },
+	};
+	struct options options = { 0 };
+	unsigned long threads;
+	char *end;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", table, NULL)) >= 0) {
+		switch (option) {
+		case 'c': options.coordinator = optarg; break;
+		case 'C': options.coordinator_key = optarg; break;
+		case 'k': options.key = optarg; break;
+		case 'n': options.name = optarg; break;
+		case 'd': options.data = optarg; break;
+		case 't':
+			threads = strtoul(optarg, &end, 10);
+			if (optarg[0] < '0' || optarg[0] > '9' || *end != '\0' ||
+			    threads > POOL_THREADS_MAX) {
+				log_error("--threads %s: expected a number from 0 to %u", optarg,
+					  POOL_THREADS_MAX);
+				return 1 + 2;
+			}
+			options.threads = (uint32_t)threads;
+			break;
+		case 's':
+			if (iso_quantity_cpu(optarg, &options.share_ucpu) != ISO_OK ||
+			    options.share_ucpu == 0) {
+				log_error("--share %s: expected CPU such as 0.5cpu", optarg);
+				return 1 + 2;
+			}
+			break;
+		case 'v': options.verbose = true; break;
+		case 'h': usage(stdout); return 1 + 0;
+		case 'V': puts("isobar-worker " PACKAGE_VERSION); return 1 + 0;
+		default: usage(stderr); return 1 + 2;
+		}
+	}
+	if (optind < argc || options.coordinator == NULL || options.coordinator_key == NULL ||
+	    options.key == NULL || options.name == NULL || options.data == NULL) {
+		usage(stderr);
+		return 1 + 2;
+	}
+	*ret_options = options;
+	return 0;
+}
+
+static uint32_t count_cpus(void)
+{
+	cpu_set_t set;
+	int count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+
+	return count < (int)POOL_THREADS_MAX ? (uint32_t)count : POOL_THREADS_MAX;
+}
+
+/* Applies a share: the threads follow it unless their number is given. */
+static void set_share(struct worker *worker, uint64_t share_ucpu, uint32_t cpus)
+{
+	uint32_t max = worker->threads_max;
+	struct iso_train_speed speed = { .threads = max, .share_ucpu = share_ucpu };
+
+	if (worker->options.threads == 0)
+		speed.threads = iso_threads_for(share_ucpu, worker->speed.threads,
+						cpus != 0 && cpus < max ? cpus : max);
+	if (speed.threads != worker->speed.threads)
+		log_info("computing with %u thread%s, share %.3f CPU", speed.threads,
+			 speed.threads == 1 ? "" : "s", (double)share_ucpu / ISO_UCPU_PER_CPU);
+	worker->speed = speed;
+	if (worker->pool != NULL)
+		pool_set_active(worker->pool, speed.threads);
+	if (worker->session != NULL)
+		session_set_speed(worker->session, speed);
+}
+
+static void on_link(void *context, const struct iso_worker_record *record)
+{
+	struct worker *worker = context;
+
+	if (record == NULL) {
+		log_info("the agent is gone; ending");
+		loop_quit(&worker->loop);
+		return;
+	}
+	if (record->type == ISO_WORKER_SHARE)
+		set_share(worker, record->share.share_ucpu, record->share.cpus);
+	else if (record->type == ISO_WORKER_SLOT && worker->pool != NULL)
+		pool_set_slot(worker->pool, record->slot.tid, record->slot.slot);
+}
+
+static void on_results(struct loop_source *source, short revents)
+{
+	struct worker *worker =
+	    (struct worker *)(void *)((char *)source - offsetof(struct worker, results));
+	uint32_t tid;
+
+	(void)revents;
+	session_send_results(worker->session);
+	while (pool_take_enrolment(worker->pool, &tid))
+		if (worker->link != NULL &&
+		    workerlink_send(worker->link,
+				    &(struct iso_worker_record){ .type = ISO_WORKER_REGISTER,
+								 .enrol = { tid } }) < 0)
+			log_warn(
+			    "thread %u: the agent does not listen; it keeps the kernel's clock",
+			    tid);
+}
+
+static void on_progress(struct loop_source *source, short revents)
+{
+	struct worker *worker =
+	    (struct worker *)(void *)((char *)source - offsetof(struct worker, timer));
+	struct session_view view = session_view(worker->session);
+
+	(void)revents;
+	timer_consume(source->fd);
+	(void)timer_arm(source->fd, clock_now_ns() + PROGRESS_INTERVAL_NS);
+	if (worker->link == NULL ||
+	    (view.joined == worker->told.joined && view.tasks_done == worker->told.tasks_done))
+		return;
+	if (workerlink_send(worker->link, &(struct iso_worker_record){
+					      .type = ISO_WORKER_PROGRESS,
+					      .progress = { view.tasks_done, worker->speed.threads,
+							    view.joined } }) == 0)
+		worker->told = view;
+}
+
+static void on_signal(struct loop_source *source, short revents)
+{
+	struct worker *worker =
+	    (struct worker *)(void *)((char *)source - offsetof(struct worker, signals));
+
+	(void)revents;
+	while (signals_consume(source->fd) != 0)
+		loop_quit(&worker->loop);
+}
+
+/* What the agent handed down, if there is an agent. */
+static int open_link(struct worker *worker, struct error *reterr)
+{
+	int r = workerlink_open(WORKERLINK_FD, WORKERLINK_WORKER, &worker->loop, on_link, worker,
+				&worker->link, reterr);
+
+	if (r == -ENOTSOCK || r == -EBADF) {
+		log_info("no agent: running alone, with the kernel's thread clock");
+		return 0;
+	}
+	if (r < 0 || fcntl(WORKERLINK_CLOCK_FD, F_GETFD) < 0)
+		return r;
+	if (cpuclock_map_open(WORKERLINK_CLOCK_FD, &worker->map, reterr) < 0)
+		log_warn("%s; using the kernel's thread clock", reterr->text);
+	close(WORKERLINK_CLOCK_FD);
+	return 0;
+}
+
+static int read_inputs(struct worker *worker, char ret_server_key[CURVE_KEY_BYTES],
+		       struct error *reterr)
+{
+	const struct options *options = &worker->options;
+	int r = curve_endpoint_check(options->coordinator, reterr);
+
+	if (r == 0 && strlen(options->name) >= ISO_TRAIN_NAME_BYTES)
+		r = error_set(reterr, -EINVAL, "name '%.80s' is too long", options->name);
+	if (r == 0 && curve_key_valid(options->coordinator_key))
+		memcpy(ret_server_key, options->coordinator_key, CURVE_KEY_BYTES);
+	else if (r == 0)
+		r = curve_public_read(options->coordinator_key, ret_server_key, reterr);
+	if (r == 0)
+		r = curve_secret_read(options->key, &worker->keypair, reterr);
+	if (r == 0)
+		r = dataset_load_folder(options->data, "train", &worker->data, reterr);
+	return r;
+}
+
+static int add_source(struct worker *worker, struct loop_source *source, int fd, loop_fn *fn,
+		      struct error *reterr)
+{
+	*source = (struct loop_source){ .fd = fd, .events = ZMQ_POLLIN, .fn = fn };
+	int r = fd < 0 ? fd : loop_add(&worker->loop, source);
+
+	return r < 0 ? error_errno(reterr, r, "event loop") : 0;
+}
+
+static int open_all(struct worker *worker, struct error *reterr)
+{
+	static const int ending[] = { SIGTERM, SIGINT, SIGHUP, 0 };
+	struct session_config config = { .endpoint = worker->options.coordinator,
+					 .name = worker->options.name,
+					 .keypair = &worker->keypair,
+					 .data = &worker->data };
+	/* First, before another library takes descriptor 3. */
+	int r = open_link(worker, reterr);
+
+	if (r == 0)
+		r = add_source(worker, &worker->signals, signals_open(ending), on_signal, reterr);
+	if (r == 0)
+		r = read_inputs(worker, config.server_key, reterr);
+	if (r == 0)
+		r = pool_open(worker->threads_max, worker->map, &worker->pool, reterr);
+	if (r < 0)
+		return r;
+	pool_set_active(worker->pool, worker->speed.threads);
+	config.pool = worker->pool;
+	config.speed = worker->speed;
+	worker->context = zmq_ctx_new();
+	r = add_source(worker, &worker->results, pool_fd(worker->pool), on_results, reterr);
+	if (r == 0)
+		r = add_source(worker, &worker->timer, timer_open(), on_progress, reterr);
+	if (r == 0)
+		r = session_open(worker->context, &worker->loop, &config, &worker->session, reterr);
+	if (r == 0)
+		(void)timer_arm(worker->timer.fd, clock_now_ns() + PROGRESS_INTERVAL_NS);
+	return r;
+}
+
+static void close_all(struct worker *worker)
+{
+	worker->session = session_close(worker->session);
+	if (worker->context != NULL)
+		zmq_ctx_term(worker->context);
+	worker->pool = pool_close(worker->pool);
+	worker->link = workerlink_close(worker->link);
+	worker->map = cpuclock_map_close(worker->map);
+	dataset_close(&worker->data);
+	curve_keypair_wipe(&worker->keypair);
+	if (worker->signals.fd > 0)
+		close(worker->signals.fd);
+	if (worker->timer.fd > 0)
+		close(worker->timer.fd);
+}
+
+int main(int argc, char **argv)
+{
+	static struct worker worker;
+	struct error error = { 0 };
+
+	log_init(LOG_INFO, getenv("JOURNAL_STREAM") != NULL);
+	int status = parse_options(argc, argv, &worker.options);
+	if (status != 0)
+		return status - 1;
+	if (worker.options.verbose)
+		log_init(LOG_DEBUG, getenv("JOURNAL_STREAM") != NULL);
+	/* The threads are ours: BLAS must not bring more. */
+	openblas_set_num_threads(1);
+	worker.threads_max = worker.options.threads != 0 ? worker.options.threads : count_cpus();
+	worker.speed.threads = worker.threads_max;
+	/* Alone, all CPUs are ours unless told; an agent says otherwise at once. */
+	set_share(&worker,
+		  worker.options.share_ucpu != 0 ? worker.options.share_ucpu
+						 : (uint64_t)worker.threads_max * ISO_UCPU_PER_CPU,
+		  0);
+
+	int r = open_all(&worker, &error);
+	if (r == 0)
+		r = loop_run(&worker.loop);
+	if (r < 0)
+		log_error("isobar-worker: %s", error.text[0] != '\0' ? error.text : strerror(-r));
+	close_all(&worker);
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

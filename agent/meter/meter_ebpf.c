@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "agent/meter/meter_ebpf.h"
+
+#include <errno.h>
+
+#ifdef HAVE_EBPF
+
+#include <assert.h>
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <cap-ng.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "agent/base/clock.h"
+#include "agent/base/log.h"
+#include "ebpf/meter.h"
+#include "ebpf/meter.skel.h"
+
+struct meter_ebpf {
+	struct meter_bpf *skeleton;
+	struct bpf_link *sync; /* of the iterator over all tasks */
+	const volatile struct meter_cpu *cpus;
+	size_t cpus_bytes;
+	uint32_t cpu_count;
+};
+
+/* What libbpf complained of while a program was loaded: shown once, if that fails. */
+static struct {
+	char text[16384];
+	size_t length;
+} complaints;
+
+__attribute__((format(printf, 2, 0))) static int print(enum libbpf_print_level level,
+						       const char *format, va_list ap)
+{
+	size_t room = sizeof(complaints.text) - complaints.length;
+	char line[1024];
+	va_list again;
+	int length;
+
+	/* Thousands of lines about relocations. */
+	if (level == LIBBPF_DEBUG)
+		return 0;
+	va_copy(again, ap);
+	vsnprintf(line, sizeof(line), format, ap);
+	log_debug("%.*s", (int)strcspn(line, "\n"), line);
+	if (level == LIBBPF_WARN) {
+		length = vsnprintf(complaints.text + complaints.length, room, format, again);
+		if (length > 0)
+			complaints.length += (size_t)length < room ? (size_t)length : room - 1;
+	}
+	va_end(again);
+	return 0;
+}
+
+static void show_complaints(void)
+{
+	char *rest = complaints.text, *line;
+
+	while ((line = strsep(&rest, "\n")) != NULL)
+		if (*line != '\0')
+			log_error("%s", line);
+}
+
+static bool is_task_pointer(const struct btf *btf, const struct btf_type *prototype, unsigned i)
+{
+	const struct btf_type *type;
+
+	if (i >= btf_vlen(prototype))
+		return false;
+	type = btf__type_by_id(btf, btf_params(prototype)[i].type);
+	if (type == NULL || !btf_is_ptr(type))
+		return false;
+	type = btf__type_by_id(btf, type->type);
+	return type != NULL && btf_is_struct(type) &&
+	       strcmp(btf__name_by_offset(btf, type->name_off), "task_struct") == 0;
+}
+
+/*
+ * sched_switch gained an argument in 5.18, first before prev and next and then
+ * behind them; a vendor's kernel may have either.
+ */
+static int check_switch_arguments(const struct btf *btf, struct error *reterr)
+{
+	int id = btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF);
+	const struct btf_type *type = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
+
+	if (type != NULL)
+		type = btf__type_by_id(btf, type->type);
+	if (type != NULL && btf_is_ptr(type))
+		type = btf__type_by_id(btf, type->type);
+	if (type == NULL || !btf_is_func_proto(type))
+		return error_set(reterr, -ENOTSUP, "kernel has no tracepoint sched_switch");
+	/* The first parameter is the hook's context, the second is preempt. */
+	if (is_task_pointer(btf, type, 2) && is_task_pointer(btf, type, 3))
+		return 0;
+	return error_set(reterr, -ENOTSUP,
+			 "kernel passes sched_switch other arguments than preempt, prev, next");
+}
+
+static int check_capabilities(struct error *reterr)
+{
+	static const struct {
+		unsigned capability;
+		const char *name;
+	} needed[] = { { CAP_BPF, "CAP_BPF" }, { CAP_PERFMON, "CAP_PERFMON" } };
+
+	if (capng_get_caps_process() != 0)
+		return error_set(reterr, -EPERM, "cannot read this process's capabilities");
+	if (capng_have_capability(CAPNG_EFFECTIVE, CAP_SYS_ADMIN))
+		return 0;
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (!capng_have_capability(CAPNG_EFFECTIVE, needed[i].capability))
+			return error_set(reterr, -EPERM,
+					 "eBPF needs %s (in a unit: AmbientCapabilities=%s)",
+					 needed[i].name, needed[i].name);
+	return 0;
+}
+
+static bool locked_down(void)
+{
+	char text[128] = "";
+	int fd = open("/sys/kernel/security/lockdown", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	close(fd);
+	return strstr(text, "[confidentiality]") != NULL;
+}
+
+int meter_ebpf_supported(struct error *reterr)
+{
+	struct btf *btf;
+	int r;
+
+	if (access("/sys/kernel/btf/vmlinux", R_OK) != 0)
+		return error_set(reterr, -ENOTSUP,
+				 "kernel has no BTF (/sys/kernel/btf/vmlinux; it needs "
+				 "CONFIG_DEBUG_INFO_BTF)");
+	r = check_capabilities(reterr);
+	if (r < 0)
+		return r;
+	if (locked_down())
+		return error_set(reterr, -EPERM,
+				 "kernel lockdown is on (confidentiality): eBPF programs may not "
+				 "read kernel memory");
+	libbpf_set_print(print);
+	btf = btf__load_vmlinux_btf();
+	if (btf == NULL)
+		return error_errno(reterr, -errno, "read the kernel's BTF");
+	r = check_switch_arguments(btf, reterr);
+	btf__free(btf);
+	return r;
+}
+
+/*
+ * After meter_ebpf_supported() agreed.  RLIMIT_MEMLOCK is not among the reasons:
+ * since 5.11 eBPF memory counts to the memory cgroup, and this needs 6.1.
+ */
+static int explain_load(int r, struct error *reterr)
+{
+	struct utsname kernel;
+	unsigned major = 0, minor = 0;
+
+	if (uname(&kernel) == 0 && sscanf(kernel.release, "%u.%u", &major, &minor) == 2 &&
+	    (major < 6 || (major == 6 && minor < 1)))
+		return error_errno(reterr, r, "load eBPF: kernel %s is too old (needs 6.1)",
+				   kernel.release);
+	if (r == -EPERM)
+		return error_errno(reterr, r,
+				   "load eBPF: denied in spite of the capabilities, by a security "
+				   "module (SELinux, AppArmor), a seccomp filter or "
+				   "RLIMIT_MEMLOCK");
+	if (r == -ENOMEM)
+		return error_errno(reterr, r, "load eBPF: limit of the memory cgroup");
+	show_complaints();
+	return error_errno(reterr, r, "load eBPF (the verifier's log is above)");
+}
+
+/* Runs an iterator to its end: its programs print nothing. */
+static int run_iterator(const struct bpf_link *link)
+{
+	int fd = bpf_iter_create(bpf_link__fd(link)), r = 0;
+	char nothing[64];
+	ssize_t length;
+
+	if (fd < 0)
+		return -errno;
+	/* EAGAIN: a million tasks were visited, and there are more. */
+	do
+		length = read(fd, nothing, sizeof(nothing));
+	while (length > 0 || (length < 0 && (errno == EAGAIN || errno == EINTR)));
+	if (length < 0)
+		r = -errno;
+	close(fd);
+	return r;
+}
+
+/* Runs an iterator for the one object that info names. */
+static int run_iterator_on(const struct bpf_program *program, union bpf_iter_link_info *info)
+{
+	LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = info,
+		    .link_info_len = sizeof(*info));
+	struct bpf_link *link = bpf_program__attach_iter(program, &options);
+	int r;
+
+	if (link == NULL)
+		return -errno;
+	r = run_iterator(link);
+	bpf_link__destroy(link);
+	return r;
+}
+
+/* Leaves id and level of the cgroup in found_id and found_level. */
+static int find_job(struct meter_ebpf *ebpf, int cgroup_fd)
+{
+	union bpf_iter_link_info info = { .cgroup = { .order = BPF_CGROUP_ITER_SELF_ONLY } };
+	volatile struct meter_bpf__bss *shared = ebpf->skeleton->bss;
+	int r, fd;
+
+	/* A descriptor of 0 would mean none, and that the root. */
+	fd = fcntl(cgroup_fd, F_DUPFD_CLOEXEC, 1);
+	if (fd < 0)
+		return -errno;
+	info.cgroup.cgroup_fd = (uint32_t)fd;
+	shared->found_id = 0;
+	r = run_iterator_on(ebpf->skeleton->progs.find_job, &info);
+	close(fd);
+	return r == 0 && shared->found_id == 0 ? -ENOENT : r;
+}
+
+int meter_ebpf_set_cgroup(struct meter_ebpf *ebpf, int cgroup_fd, struct error *reterr)
+{
+	volatile struct meter_bpf__bss *shared = ebpf->skeleton->bss;
+	int r;
+
+	r = find_job(ebpf, cgroup_fd);
+	if (r < 0)
+		return error_errno(reterr, r, "find the job's cgroup in the kernel");
+	/* No id means no cgroup: never one's id with the other's level. */
+	shared->job_id = 0;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	shared->job_level = shared->found_level;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	shared->job_id = shared->found_id;
+	r = run_iterator(ebpf->sync);
+	if (r < 0)
+		return error_errno(reterr, r, "visit the job's tasks");
+	return 0;
+}
+
+static int load(struct meter_ebpf *ebpf, enum meter_hierarchy hierarchy)
+{
+	struct meter_bpf *skeleton = ebpf->skeleton;
+	int r, count = libbpf_num_possible_cpus();
+
+	if (count < 0)
+		return count;
+	ebpf->cpu_count = (uint32_t)count;
+	skeleton->rodata->hierarchy_v1 = hierarchy == METER_V1;
+	skeleton->rodata->cpu_count = ebpf->cpu_count;
+	r = bpf_map__set_max_entries(skeleton->maps.cpus, ebpf->cpu_count + 1);
+	if (r < 0)
+		return r;
+	return meter_bpf__load(skeleton);
+}
+
+static int map_cpus(struct meter_ebpf *ebpf)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *place;
+
+	ebpf->cpus_bytes = (ebpf->cpu_count + 1) * sizeof(struct meter_cpu);
+	ebpf->cpus_bytes = (ebpf->cpus_bytes + page - 1) / page * page;
+	place = mmap(NULL, ebpf->cpus_bytes, PROT_READ, MAP_SHARED,
+		     bpf_map__fd(ebpf->skeleton->maps.cpus), 0);
+	if (place == MAP_FAILED)
+		return -errno;
+	ebpf->cpus = place;
+	return 0;
+}
+
+/*
+ * The hook at switches comes first: whoever is noted as waiting from then on is
+ * also noted as running.
+ */
+static int attach(struct meter_ebpf *ebpf)
+{
+	struct meter_bpf *skeleton = ebpf->skeleton;
+	struct {
+		struct bpf_program *program;
+		struct bpf_link **link;
+	} hooks[] = {
+		{ skeleton->progs.on_switch, &skeleton->links.on_switch },
+		{ skeleton->progs.on_fork, &skeleton->links.on_fork },
+		{ skeleton->progs.on_attach, &skeleton->links.on_attach },
+		{ skeleton->progs.on_wakeup, &skeleton->links.on_wakeup },
+		{ skeleton->progs.on_wakeup_new, &skeleton->links.on_wakeup_new },
+	};
+
+	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++) {
+		*hooks[i].link = bpf_program__attach(hooks[i].program);
+		if (*hooks[i].link == NULL)
+			return -errno;
+	}
+	ebpf->sync = bpf_program__attach_iter(skeleton->progs.sync_tasks, NULL);
+	return ebpf->sync != NULL ? 0 : -errno;
+}
+
+int meter_ebpf_open(int cgroup_fd, enum meter_hierarchy hierarchy, struct meter_ebpf **ret_ebpf,
+		    struct error *reterr)
+{
+	struct meter_ebpf *ebpf;
+	int r;
+
+	r = meter_ebpf_supported(reterr);
+	if (r < 0)
+		return r;
+	ebpf = calloc(1, sizeof(*ebpf));
+	if (ebpf == NULL)
+		return error_errno(reterr, -ENOMEM, "meter");
+	complaints.length = 0;
+	ebpf->skeleton = meter_bpf__open();
+	r = ebpf->skeleton != NULL ? load(ebpf, hierarchy) : -errno;
+	if (r < 0) {
+		r = explain_load(r, reterr);
+		goto fail;
+	}
+	/*
+	 * The map of clocks goes to an unprivileged process: frozen, it can be written
+	 * by the programs only, through no descriptor and no mapping.  A read-only
+	 * descriptor would not do: the kernel maps maps shared, and shared mappings
+	 * of read-only files are not what it calls shared.
+	 */
+	r = bpf_map_freeze(bpf_map__fd(ebpf->skeleton->maps.clocks));
+	if (r == 0)
+		r = map_cpus(ebpf);
+	if (r == 0)
+		r = attach(ebpf);
+	if (r < 0) {
+		r = error_errno(reterr, r, "attach eBPF");
+		goto fail;
+	}
+	r = meter_ebpf_set_cgroup(ebpf, cgroup_fd, reterr);
+	if (r < 0)
+		goto fail;
+	*ret_ebpf = ebpf;
+	return 0;
+fail:
+	meter_ebpf_close(ebpf);
+	return r;
+}
+
+struct meter_ebpf *meter_ebpf_close(struct meter_ebpf *ebpf)
+{
+	if (ebpf == NULL)
+		return NULL;
+	bpf_link__destroy(ebpf->sync);
+	if (ebpf->cpus != NULL)
+		munmap((void *)(uintptr_t)ebpf->cpus, ebpf->cpus_bytes);
+	meter_bpf__destroy(ebpf->skeleton);
+	free(ebpf);
+	return NULL;
+}
+
+/* The copy is of one moment: sequence is even and the same before and after. */
+static void copy_cpu(const volatile struct meter_cpu *shared, struct meter_cpu *ret_cpu)
+{
+	uint64_t sequence;
+
+	/* The other side has interrupts off and is done in no time, unless its CPU is virtual. */
+	for (unsigned tries = 1;; tries++) {
+		if (tries % 1024 == 0)
+			sched_yield();
+		sequence = __atomic_load_n(&shared->sequence, __ATOMIC_ACQUIRE);
+		if (sequence % 2 != 0)
+			continue;
+		*ret_cpu = *shared;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (shared->sequence == sequence)
+			return;
+	}
+}
+
+/* Returns how long it took. */
+static uint64_t read_once(const struct meter_ebpf *ebpf, struct meter_reading *ret_reading)
+{
+	uint64_t before_ns = clock_now_ns(), now_ns, waiting = 0, wait_sum_ns = 0;
+	struct meter_reading reading = { 0 };
+	struct meter_cpu cpu;
+
+	for (uint32_t i = 0; i <= ebpf->cpu_count; i++) {
+		copy_cpu(&ebpf->cpus[i], &cpu);
+		now_ns = clock_now_ns();
+		reading.on_cpu_ns += cpu.on_cpu_ns + meter_stint_ns(&cpu, now_ns);
+		reading.switches += cpu.switches;
+		waiting += (uint64_t)cpu.waiting;
+		wait_sum_ns += (uint64_t)cpu.wait_sum_ns;
+	}
+	now_ns = clock_now_ns();
+	/* Modulo 2^64: every part may be negative, the sum is not, but for a switch just now. */
+	reading.wait_ns = wait_sum_ns + waiting * now_ns;
+	if ((int64_t)reading.wait_ns < 0)
+		reading.wait_ns = 0;
+	reading.at_ns = now_ns;
+	*ret_reading = reading;
+	return now_ns - before_ns;
+}
+
+void meter_ebpf_read(struct meter_ebpf *ebpf, struct meter_reading *ret_reading)
+{
+	volatile struct meter_bpf__bss *shared = ebpf->skeleton->bss;
+
+	if (shared->sync_wanted != 0) {
+		shared->sync_wanted = 0;
+		/* If it fails the hooks find these tasks when they next switch. */
+		if (run_iterator(ebpf->sync) < 0)
+			log_debug("meter: cannot visit the job's tasks");
+	}
+	/* Preempted in between, it would be a picture of two moments: once more then. */
+	for (int tries = 0; tries < 4; tries++)
+		if (read_once(ebpf, ret_reading) < 50000)
+			break;
+}
+
+int meter_ebpf_register(struct meter_ebpf *ebpf, pid_t pid, pid_t tid, uint32_t slot,
+			struct error *reterr)
+{
+	union bpf_iter_link_info info = { .task = { .tid = (uint32_t)tid } };
+	volatile struct meter_bpf__bss *shared = ebpf->skeleton->bss;
+	char path[64];
+	int r;
+
+	assert(slot < METER_CLOCKS_MAX);
+	/* The worker may name its own threads only. */
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)pid, (int)tid);
+	if (access(path, F_OK) != 0)
+		return error_set(reterr, -ESRCH, "process %d has no thread %d", (int)pid,
+				 (int)tid);
+	shared->register_clock = slot;
+	shared->registered = 0;
+	r = run_iterator_on(ebpf->skeleton->progs.clock_register, &info);
+	if (r == 0 && shared->registered != 1)
+		r = -ESRCH;
+	if (r < 0)
+		return error_errno(reterr, r, "give thread %d an on-CPU clock", (int)tid);
+	return 0;
+}
+
+int meter_ebpf_clock_fd(const struct meter_ebpf *ebpf)
+{
+	return bpf_map__fd(ebpf->skeleton->maps.clocks);
+}
+
+#else
+
+static int absent(struct error *reterr)
+{
+	return error_set(reterr, -ENOTSUP, "built without eBPF");
+}
+
+int meter_ebpf_open(int cgroup_fd, enum meter_hierarchy hierarchy, struct meter_ebpf **ret_ebpf,
+		    struct error *reterr)
+{
+	(void)cgroup_fd;
+	(void)hierarchy;
+	(void)ret_ebpf;
+	return absent(reterr);
+}
+
+struct meter_ebpf *meter_ebpf_close(struct meter_ebpf *ebpf)
+{
+	(void)ebpf;
+	return NULL;
+}
+
+void meter_ebpf_read(struct meter_ebpf *ebpf, struct meter_reading *ret_reading)
+{
+	(void)ebpf;
+	(void)ret_reading;
+}
+
+int meter_ebpf_set_cgroup(struct meter_ebpf *ebpf, int cgroup_fd, struct error *reterr)
+{
+	(void)ebpf;
+	(void)cgroup_fd;
+	return absent(reterr);
+}
+
+int meter_ebpf_register(struct meter_ebpf *ebpf, pid_t pid, pid_t tid, uint32_t slot,
+			struct error *reterr)
+{
+	(void)ebpf;
+	(void)pid;
+	(void)tid;
+	(void)slot;
+	return absent(reterr);
+}
+
+int meter_ebpf_clock_fd(const struct meter_ebpf *ebpf)
+{
+	(void)ebpf;
+	return -ENOTSUP;
+}
+
+int meter_ebpf_supported(struct error *reterr)
+{
+	return absent(reterr);
+}
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_LINK_H
+#define ISO_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/base/error.h"
+
+struct curve_keypair;
+struct link;
+struct loop;
+
+/*
+ * ZeroMQ between agents: one PUSH (connect, newest message only) per
+ * neighbour and one PULL (bind) for everything received.  A newer edge message
+ * dominates every older one, so nothing is queued, nothing is retried and
+ * nothing ever blocks: a send that does not go out now is forgotten.
+ *
+ * With keys, CURVE is on and the ZAP handler admits only the neighbours' keys;
+ * the name that belongs to the key is handed up with each message.  It proves
+ * who sent it, not that the message tells the truth about its source: compare.
+ */
+
+/* A longer message is dropped unread. */
+#define LINK_MESSAGE_BYTES_MAX 512u
+/* Messages taken per turn of the loop; the rest waits for the next turn. */
+#define LINK_DRAIN_MAX	    128u
+#define LINK_NEIGHBOURS_MAX 64u
+/* Stands for the neighbour where there are no keys to tell. */
+#define LINK_ANYBODY UINT32_MAX
+
+/* Why the link itself dropped a message. */
+enum link_drop {
+	LINK_DROP_OVERSIZE, /* too long, or in several parts */
+	LINK_DROP_UNKNOWN,  /* from a key whose name is no neighbour's */
+	LINK_DROP_REJECTED, /* by fn */
+	LINK_DROP_BUSY,	    /* ours: the neighbour is not connected, or its pipe is full */
+	LINK_DROP_COUNT,
+};
+
+/* "oversize", ... as in the status. */
+const char *link_drop_text(enum link_drop drop);
+
+/*
+ * One message, borrowed for the call.  neighbour indexes the configured list,
+ * or is LINK_ANYBODY without keys: then decide by what the message says, and
+ * call link_heard() yourself.  Returns whether the message was good; only such
+ * a message shows that the neighbour is up.
+ */
+typedef bool link_fn(void *context, uint32_t neighbour, const uint8_t *bytes, size_t size);
+
+struct link_neighbour {
+	const char *name; /* borrowed until link_close() */
+	const char *address;
+	const char *public_key; /* Z85; NULL or "" without CURVE */
+};
+
+struct link_config {
+	/* "tcp://127.0.0.1:5555"; port * picks one; NULL or "" only without neighbours */
+	const char *listen;
+	const struct curve_keypair *keys; /* ours; NULL turns CURVE off, for ipc and inproc only */
+	const struct link_neighbour *neighbours;
+	uint32_t neighbour_count;
+	uint64_t down_after_ns; /* silence after which a neighbour is down */
+	link_fn *fn;
+	void *context; /* for fn */
+};
+
+struct link_peer {
+	bool up;
+	uint64_t heard_ns;   /* last accepted message, 0: never */
+	uint64_t changed_ns; /* when up last changed */
+	uint64_t sent, received, busy;
+};
+
+/*
+ * Opens the sockets, adds its sources to the loop and starts to listen.
+ * zmq_context and loop are borrowed until link_close().  -errno: an address
+ * that cannot be bound or parsed, a key that is none.
+ */
+int link_open(const struct link_config *config, void *zmq_context, struct loop *loop,
+	      uint64_t now_ns, struct link **ret_link, struct error *reterr);
+
+/* Takes NULL; returns NULL.  Pending messages are discarded. */
+struct link *link_close(struct link *link);
+
+/* Newest message for one neighbour.  0, or -EAGAIN (counted): it is simply not reachable now. */
+int link_send(struct link *link, uint32_t neighbour, const void *bytes, size_t size);
+
+/* Marks neighbours that were silent for too long as down; logs each change once, with duration. */
+void link_tick(struct link *link, uint64_t now_ns);
+
+/* The neighbour was heard from.  Done by the link itself where there are keys. */
+void link_heard(struct link *link, uint32_t neighbour, uint64_t now_ns);
+
+struct link_peer link_peer(const struct link *link, uint32_t neighbour);
+
+struct link_counters {
+	uint64_t sent, received; /* received: accepted */
+	uint64_t dropped[LINK_DROP_COUNT];
+	uint64_t refused; /* connections turned away at the handshake */
+};
+struct link_counters link_counters(const struct link *link);
+
+/* The address bound, with its real port, or ""; borrowed until link_close(). */
+const char *link_address(const struct link *link);
+
+#endif

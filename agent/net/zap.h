@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_ZAP_H
+#define ISO_ZAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <zmq.h>
+
+#include "agent/base/error.h"
+#include "agent/base/loop.h"
+#include "agent/net/curve.h"
+
+/*
+ * The allow-list behind every CURVE server of this process (ZeroMQ RFC 27):
+ * a known key gets in and its messages carry the name bound to it
+ * (curve_user_id()); everyone else is refused at the handshake.
+ *
+ * One handler a context: libzmq asks at a fixed inproc address.
+ */
+
+/* Longest node name a ZAP reply can carry. */
+#define ZAP_NAME_BYTES 256u
+
+struct zap_peer {
+	char public_key[CURVE_KEY_BYTES];
+	char name[ZAP_NAME_BYTES];
+};
+
+struct zap_counters {
+	uint64_t accepted;	   /* handshakes of known keys */
+	uint64_t refused_key;	   /* a key that is not in the list */
+	uint64_t refused_other;	   /* wrong domain, no CURVE, malformed request */
+	uint64_t refused_greeting; /* zap_watch(): no CURVE greeting (NULL, PLAIN, noise) */
+};
+
+struct zap;
+
+/*
+ * Opens the handler in the loop.  Copies the peers; two peers with one key
+ * or one name are -EEXIST.  The context must outlive it; sockets bound with
+ * curve_server() must name this domain.
+ */
+int zap_open(void *context, struct loop *loop, const char *domain, const struct zap_peer *peers,
+	     size_t peers_count, struct zap **ret_zap, struct error *reterr);
+
+/*
+ * Counts handshakes on this server socket that fail before ZAP is asked:
+ * clients that offer NULL or PLAIN, or no ZMTP at all.  Call before bind.
+ */
+#define ZAP_WATCHES_MAX 4u
+int zap_watch(struct zap *zap, void *socket, struct error *reterr);
+
+/* Replaces the list; connections that are up stay up. */
+int zap_set_peers(struct zap *zap, const struct zap_peer *peers, size_t peers_count,
+		  struct error *reterr);
+
+const struct zap_counters *zap_counters(const struct zap *zap);
+
+/* Close the watched sockets first or after, as you like.  Takes NULL, returns NULL. */
+struct zap *zap_close(struct zap *zap);
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "agent/node/host.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/base/clock.h"
+#include "agent/base/log.h"
+#include "agent/base/loop.h"
+#include "agent/cgroup/cgroup.h"
+#include "agent/meter/meter.h"
+#include "agent/node/job.h"
+#include "agent/train/spawn.h"
+#include "agent/train/workerlink.h"
+
+#define PAUSE_NS_MIN  1000000000u
+#define PAUSE_NS_MAX  60000000000u
+/* A worker that lived this long did not end early: the pause starts anew. */
+#define SETTLED_NS    60000000000u
+#define GRACE_MS      1000u
+#define ARGUMENTS_MAX 16
+
+struct host {
+	struct host_config config;
+	struct spawn_user user;
+	bool has_user;
+	struct spawn_child child;
+	struct loop_source exit_source; /* the child's pidfd */
+	struct workerlink *link;
+	uint64_t started_ns;
+	uint64_t start_at_ns;
+	uint64_t pause_ns;
+	int64_t restarts;
+	bool ever_started;
+	bool told;
+	uint64_t share_ucpu; /* last told */
+	uint32_t cpus;
+	bool connected;
+	uint32_t threads;
+	uint64_t tasks_done;
+};
+
+int host_open(const struct host_config *config, struct host **ret_host, struct error *reterr)
+{
+	const struct conf *conf = config->conf;
+	struct host *host;
+	int r;
+
+	if (access(conf->training.executable, X_OK) < 0)
+		return error_errno(reterr, -errno, "worker program %s", conf->training.executable);
+	host = calloc(1, sizeof(*host));
+	if (host == NULL)
+		return error_errno(reterr, -ENOMEM, "worker");
+	host->config = *config;
+	host->child = (struct spawn_child)SPAWN_NO_CHILD;
+	host->pause_ns = PAUSE_NS_MIN;
+	/* Not being root we cannot become anybody else: the worker runs as whom we are. */
+	if (geteuid() == 0) {
+		r = spawn_user_find(conf->training.user, &host->user, reterr);
+		if (r < 0) {
+			free(host);
+			return r;
+		}
+		host->has_user = true;
+	}
+	*ret_host = host;
+	return 0;
+}
+
+static void forget_child(struct host *host)
+{
+	pid_t pid = host->child.pid;
+
+	loop_remove(host->config.loop, &host->exit_source);
+	host->link = workerlink_close(host->link);
+	host->child = (struct spawn_child)SPAWN_NO_CHILD;
+	host->connected = false;
+	host->told = false;
+	host->threads = 0;
+	job_watch(host->config.job, 0);
+	if (job_meter(host->config.job) != NULL && pid > 0)
+		meter_release_process(job_meter(host->config.job), pid);
+}
+
+/* The worker has ended: another one starts after a pause. */
+static void on_exit_fd(struct loop_source *source, short revents)
+{
+	struct host *host = (struct host *)((char *)source - offsetof(struct host, exit_source));
+	uint64_t now_ns = clock_now_ns();
+	char how[SPAWN_TEXT_BYTES];
+	pid_t pid = host->child.pid;
+
+	(void)revents;
+	loop_remove(host->config.loop, &host->exit_source);
+	if (spawn_reap(&host->child, how) == -EAGAIN) {
+		(void)loop_add(host->config.loop, source); /* there is room: it was just there */
+		return;
+	}
+	host->child.pid = pid;
+	forget_child(host);
+	if (now_ns - host->started_ns >= SETTLED_NS)
+		host->pause_ns = PAUSE_NS_MIN;
+	host->start_at_ns = now_ns + host->pause_ns;
+	log_warn("worker: pid %d ended, %s; the next starts in %u s", (int)pid, how,
+		 (unsigned)(host->pause_ns / 1000000000u));
+	host->pause_ns = host->pause_ns * 2 < PAUSE_NS_MAX ? host->pause_ns * 2 : PAUSE_NS_MAX;
+	host->restarts++;
+}
+
+/* -1: there are no on-CPU clocks. */
+static int clock_fd(const struct host *host)
+{
+	const struct meter *meter = job_meter(host->config.job);
+	int fd = meter != NULL ? meter_clock_fd(meter) : -1;
+
+	return fd >= 0 ? fd : -1;
+}
+
+static void enrol(struct host *host, uint32_t tid)
+{
+	struct meter *meter = job_meter(host->config.job);
+	struct error error = { 0 };
+	uint32_t slot = ISO_WORKER_NO_SLOT;
+
+	if (clock_fd(host) < 0) {
+		log_debug("worker: thread %u: no on-CPU clocks, it uses the kernel's", tid);
+	} else if (meter_register_thread(meter, host->child.pid, (pid_t)tid, &slot, &error) < 0) {
+		log_warn("worker: thread %u gets no on-CPU clock, it uses the kernel's: %s", tid,
+			 error.text);
+		slot = ISO_WORKER_NO_SLOT;
+	}
+	(void)workerlink_send_slot(host->link, tid, slot); /* gone is seen at the pidfd */
+}
+
+static void on_record(void *context, const struct iso_worker_record *record)
+{
+	struct host *host = context;
+
+	if (record == NULL)
+		return; /* the pidfd says how it ended */
+	switch (record->type) {
+	case ISO_WORKER_REGISTER:
+		enrol(host, record->enrol.tid);
+		break;
+	case ISO_WORKER_PROGRESS:
+		host->connected = record->progress.connected;
+		host->threads = record->progress.threads;
+		host->tasks_done = record->progress.tasks_done;
+		break;
+	case ISO_WORKER_SLOT:
+	case ISO_WORKER_SHARE:
+		assert(!"the link takes only what belongs to this end");
+	}
+}
+
+static int attach(void *context, pid_t pid, struct error *reterr)
+{
+	return cgroup_attach(context, pid, reterr);
+}
+
+/* The worker's command line; text holds what must be formatted. */
+static void arguments(const struct conf *conf, char text[16],
+		      const char *argv[static ARGUMENTS_MAX])
+{
+	unsigned n = 0;
+
+	snprintf(text, 16, "%lld", (long long)conf->training.threads);
+	argv[n++] = "isobar-worker";
+	argv[n++] = "--coordinator";
+	argv[n++] = conf->training.coordinator;
+	argv[n++] = "--coordinator-key";
+	argv[n++] = conf->training.coordinator_key;
+	argv[n++] = "--key";
+	argv[n++] = conf->training.worker_key;
+	argv[n++] = "--name";
+	argv[n++] = conf->node;
+	argv[n++] = "--data";
+	argv[n++] = conf->training.data;
+	argv[n++] = "--threads";
+	argv[n++] = text;
+	argv[n] = NULL;
+	assert(n < ARGUMENTS_MAX);
+}
+
+static int start(struct host *host, struct error *reterr)
+{
+	const char *argv[ARGUMENTS_MAX];
+	char threads[16];
+	struct spawn_config config = {
+		.executable = host->config.conf->training.executable,
+		.user = host->has_user ? &host->user : NULL,
+		.clock_fd = clock_fd(host),
+		.attach = attach,
+		.context = job_cgroup(host->config.job),
+	};
+	int r;
+
+	arguments(host->config.conf, threads, argv);
+	/* exec takes char *const[] and changes nothing. */
+	memcpy(&config.argv, &(const char **){ argv }, sizeof(config.argv));
+	r = spawn_worker(&config, &host->child, reterr);
+	if (r < 0)
+		return r;
+	int link_fd = host->child.link_fd;
+	host->child.link_fd = -1;
+	r = workerlink_open(link_fd, WORKERLINK_AGENT, host->config.loop, on_record, host,
+			    &host->link, reterr);
+	host->exit_source = (struct loop_source){
+		.fd = host->child.pidfd, .events = ZMQ_POLLIN, .fn = on_exit_fd,
+	};
+	if (r == 0)
+		r = loop_add(host->config.loop, &host->exit_source);
+	if (r < 0) {
+		spawn_kill(&host->child, 0);
+		forget_child(host);
+	}
+	return r;
+}
+
+static void start_if_due(struct host *host, uint64_t now_ns)
+{
+	struct error error = { 0 };
+
+	if (host->child.pid > 0 || now_ns < host->start_at_ns)
+		return;
+	host->started_ns = now_ns;
+	if (start(host, &error) == 0) {
+		log_info("worker: started, pid %d, as %s, in cgroup %s", (int)host->child.pid,
+			 host->has_user ? host->config.conf->training.user : "ourselves",
+			 host->config.conf->cgroup);
+		host->ever_started = true;
+		job_watch(host->config.job, host->child.pid);
+		return;
+	}
+	host->start_at_ns = now_ns + host->pause_ns;
+	log_error("worker: cannot start: %s; trying again in %u s", error.text,
+		  (unsigned)(host->pause_ns / 1000000000u));
+	host->pause_ns = host->pause_ns * 2 < PAUSE_NS_MAX ? host->pause_ns * 2 : PAUSE_NS_MAX;
+}
+
+void host_step(struct host *host, uint64_t now_ns, uint64_t share_ucpu, uint32_t cpus)
+{
+	start_if_due(host, now_ns);
+	if (host->link == NULL)
+		return;
+	if (host->told && host->share_ucpu == share_ucpu && host->cpus == cpus)
+		return;
+	if (workerlink_send_share(host->link, share_ucpu, cpus) < 0)
+		return; /* told at the next tick */
+	host->told = true;
+	host->share_ucpu = share_ucpu;
+	host->cpus = cpus;
+}
+
+struct host_status host_status(const struct host *host)
+{
+	const char *state = "running";
+
+	if (host->child.pid <= 0)
+		state = host->ever_started ? "restarting" : "not started";
+	else if (!host->connected)
+		state = "waiting for coordinator";
+	return (struct host_status){
+		.state = state,
+		.pid = host->child.pid > 0 ? host->child.pid : 0,
+		.restarts = host->restarts,
+		.threads = host->threads,
+		.tasks_done = host->tasks_done,
+	};
+}
+
+struct host *host_close(struct host *host)
+{
+	if (host == NULL)
+		return NULL;
+	if (host->child.pid > 0) {
+		pid_t pid = host->child.pid;
+
+		host->link = workerlink_close(host->link); /* the worker ends at that, too */
+		loop_remove(host->config.loop, &host->exit_source);
+		spawn_kill(&host->child, GRACE_MS);
+		host->child.pid = pid;
+		forget_child(host);
+	}
+	free(host);
+	return NULL;
+}

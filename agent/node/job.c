@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "agent/node/job.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/base/log.h"
+#include "agent/cgroup/mounts.h"
+#include "agent/meter/meter.h"
+#include "agent/meter/procuse.h"
+#include "lib/demand.h"
+#include "lib/quantity.h"
+#include "lib/quota.h"
+
+/* Long enough to smooth over bursts, short enough to follow a co-tenant within seconds. */
+#define DEMAND_TAU_NS	   2000000000u
+#define EFFECTIVE_EVERY_NS 1000000000u
+#define REOPEN_EVERY_NS	   1000000000u
+
+struct job {
+	const struct conf *conf;
+	struct cgroup *cgroup;
+	struct meter *meter;
+	char meter_error[256]; /* why there is no meter */
+	pid_t worker;	       /* measured in its place in a dry run; 0: none */
+	struct iso_demand demand;
+	struct iso_quota *quota;
+	struct job_view view;
+	struct cgroup_stat stat;
+	bool has_stat;
+	bool has_used;
+	uint64_t used_ns;
+	uint64_t wake_at_ns;
+	uint64_t effective_at_ns; /* when the ancestors were last looked at */
+	uint64_t reopen_at_ns;
+};
+
+static int open_cgroup(struct job *job, uint64_t first_ucpu, struct error *reterr)
+{
+	static const enum cgroup_on_exit on_exit[] = {
+		[CONF_ON_EXIT_KEEP] = CGROUP_KEEP,
+		[CONF_ON_EXIT_RESTORE] = CGROUP_RESTORE,
+		[CONF_ON_EXIT_REMOVE] = CGROUP_REMOVE,
+	};
+	char saved_path[sizeof(job->conf->state_directory) + sizeof("/limit-before")];
+	uint64_t period_us = job->conf->period_ns / 1000;
+	uint64_t first_us = cgroup_quota_us(first_ucpu, period_us);
+	struct cgroup_config config = {
+		.path = job->conf->cgroup,
+		.period_us = period_us,
+		.first_quota_us = first_us < CGROUP_QUOTA_MIN_US ? CGROUP_QUOTA_MIN_US : first_us,
+		.on_exit = on_exit[job->conf->on_exit],
+		.saved_path = saved_path,
+		.create = job->conf->create_cgroup,
+		.dry_run = job->conf->dry_run,
+	};
+
+	snprintf(saved_path, sizeof(saved_path), "%s/limit-before", job->conf->state_directory);
+	return cgroup_open(&config, &job->cgroup, reterr);
+}
+
+/* The job's directories as the meter wants them. */
+struct directories {
+	int cgroup_fd;
+	int usage_fd; /* cpuacct is often another hierarchy on v1, and often has no such group */
+};
+
+static int open_directories(const struct job *job, struct directories *ret_directories,
+			    struct error *reterr)
+{
+	struct mounts_controller cpuacct;
+	char path[PATH_MAX];
+	int fd = open(cgroup_directory(job->cgroup), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return error_errno(reterr, -errno, "open %s", cgroup_directory(job->cgroup));
+	*ret_directories = (struct directories){ .cgroup_fd = fd, .usage_fd = -1 };
+	if (cgroup_version(job->cgroup) == 1 && mounts_find("", "cpuacct", &cpuacct, NULL) == 0 &&
+	    snprintf(path, sizeof(path), "%s%s", cpuacct.mount, job->conf->cgroup) <
+		    (int)sizeof(path))
+		ret_directories->usage_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return 0;
+}
+
+static void close_directories(const struct directories *directories)
+{
+	close(directories->cgroup_fd);
+	if (directories->usage_fd >= 0)
+		close(directories->usage_fd);
+}
+
+/* Without a meter the node goes on enforcing; it just cannot know its demand. */
+static void open_meter(struct job *job)
+{
+	struct error error = { 0 };
+	struct directories directories;
+
+	if (open_directories(job, &directories, &error) == 0) {
+		struct meter_options options = {
+			.cgroup_fd = directories.cgroup_fd,
+			.hierarchy = cgroup_version(job->cgroup) == 2 ? METER_V2 : METER_V1,
+			.usage_fd = directories.usage_fd,
+			.choice = METER_AUTO,
+		};
+
+		if (meter_open(&options, &job->meter, &error) < 0)
+			job->meter = NULL;
+		close_directories(&directories);
+	}
+	if (job->meter == NULL && job->conf->dry_run) {
+		snprintf(job->meter_error, sizeof(job->meter_error),
+			 "dry run without a cgroup: the worker alone is measured");
+		log_warn("meter: %s: %s", job->meter_error, error.text);
+	} else if (job->meter == NULL) {
+		snprintf(job->meter_error, sizeof(job->meter_error), "%.255s", error.text);
+		log_warn("meter: nothing to measure with, so nothing is given away: %s",
+			 error.text);
+	} else if (meter_degraded(job->meter) != NULL) {
+		log_warn("meter: no eBPF, going on with %s: %s",
+			 meter_source_name(meter_source(job->meter)), meter_degraded(job->meter));
+	}
+}
+
+int job_open(const struct conf *conf, uint64_t first_ucpu, struct job **ret_job,
+	     struct error *reterr)
+{
+	struct iso_quota_config config = {
+		.period_us = (uint32_t)(conf->period_ns / 1000),
+		.quota_min_us = CGROUP_QUOTA_MIN_US,
+		.raise_gap_ns = conf->trading.tick_ns,
+	};
+	struct job *job = calloc(1, sizeof(*job));
+	void *memory = malloc(iso_quota_size());
+	int r;
+
+	if (job == NULL || memory == NULL) {
+		free(job);
+		free(memory);
+		return error_errno(reterr, -ENOMEM, "job");
+	}
+	job->conf = conf;
+	job->wake_at_ns = UINT64_MAX;
+	iso_demand_init(&job->demand, DEMAND_TAU_NS);
+	enum iso_status status = iso_quota_init(memory, iso_quota_size(), &config, &job->quota);
+	assert(status == ISO_OK); /* conf_check() has seen the period */
+
+	r = open_cgroup(job, first_ucpu, reterr);
+	if (r < 0) {
+		free(memory);
+		free(job);
+		return r;
+	}
+	open_meter(job);
+	*ret_job = job;
+	return 0;
+}
+
+struct job *job_close(struct job *job)
+{
+	if (job == NULL)
+		return NULL;
+	meter_close(job->meter);
+	cgroup_close(job->cgroup);
+	free(job->quota);
+	free(job);
+	return NULL;
+}
+
+int job_leave(struct job *job, struct error *reterr)
+{
+	return cgroup_leave(job->cgroup, reterr);
+}
+
+/* Rounded up: what the kernel enforces is never understated. */
+static int64_t limit_ucpu(const struct cgroup_limit *limit)
+{
+	if (limit->unlimited)
+		return INT64_MAX;
+	assert(limit->period_us > 0);
+	return (int64_t)((limit->quota_us * ISO_UCPU_PER_CPU + limit->period_us - 1) /
+			 limit->period_us);
+}
+
+static void take_limit(struct job *job, const struct cgroup_limit *limit)
+{
+	job->view.limit = *limit;
+	job->view.enforced_ucpu = limit_ucpu(limit);
+}
+
+/* The clocks of running threads live in the meter, so it stays where it can. */
+static void move_meter(struct job *job)
+{
+	struct error error = { 0 };
+	struct directories directories;
+	int r;
+
+	if (job->meter == NULL) {
+		open_meter(job);
+		return;
+	}
+	r = open_directories(job, &directories, &error);
+	if (r == 0) {
+		r = meter_set_cgroup(job->meter, directories.cgroup_fd, directories.usage_fd,
+				     &error);
+		close_directories(&directories);
+	}
+	if (r == 0)
+		return;
+	log_warn("meter: cannot follow cgroup %s: %s; starting anew", job->conf->cgroup,
+		 error.text);
+	job->meter = meter_close(job->meter);
+	open_meter(job);
+}
+
+/* Same path, new directory: the meter follows, the policy starts from what is there. */
+static void reopen(struct job *job, uint64_t now_ns)
+{
+	struct error error = { 0 };
+
+	if (now_ns < job->reopen_at_ns)
+		return;
+	job->reopen_at_ns = now_ns + REOPEN_EVERY_NS;
+	struct cgroup *gone = job->cgroup;
+	if (open_cgroup(job, job->conf->floor_ucpu, &error) < 0) {
+		job->cgroup = gone;
+		return;
+	}
+	cgroup_close(gone);
+	move_meter(job);
+	job->effective_at_ns = 0;
+	log_info("cgroup %s: is there again; limiting it", job->conf->cgroup);
+}
+
+/* Drift is repaired inside; false when what the kernel enforces is not known. */
+static bool observe_limit(struct job *job, uint64_t now_ns)
+{
+	struct error error = { 0 };
+	struct cgroup_limit limit;
+
+	(void)cgroup_check(job->cgroup, now_ns, &error); /* the state keeps the reason */
+	if (cgroup_read(job->cgroup, &limit, &error) < 0)
+		return false;
+	if (job->view.limit.quota_us != limit.quota_us || limit.unlimited)
+		iso_quota_wrote(job->quota, now_ns, limit.unlimited ? 0 : limit.quota_us);
+	take_limit(job, &limit);
+	return true;
+}
+
+static void observe_ceiling(struct job *job, uint64_t now_ns)
+{
+	struct error error = { 0 };
+	struct cgroup_effective *effective = &job->view.effective;
+
+	if (job->effective_at_ns != 0 && now_ns - job->effective_at_ns < EFFECTIVE_EVERY_NS)
+		return;
+	if (cgroup_effective(job->cgroup, effective, &error) < 0)
+		return; /* the last known ones stay */
+	job->effective_at_ns = now_ns;
+	job->view.cpus = effective->cpus > 0 ? effective->cpus : 1;
+	job->view.ceiling_ucpu = (int64_t)job->conf->ceiling_ucpu;
+	if ((int64_t)effective->ceiling_ucpu < job->view.ceiling_ucpu)
+		job->view.ceiling_ucpu = (int64_t)effective->ceiling_ucpu;
+}
+
+/*
+ * Without eBPF the time spent waiting is not known.  A job that was throttled
+ * wants more than it got; twice is a guess that the next look corrects.
+ */
+static uint64_t guess_demand(const struct job *job, bool throttled)
+{
+	uint64_t on_cpu_ucpu = iso_demand_on_cpu_ucpu(&job->demand);
+	uint64_t most_ucpu = (uint64_t)job->view.cpus * ISO_UCPU_PER_CPU;
+	uint64_t known_ucpu = iso_demand_ucpu(&job->demand, job->view.cpus);
+	uint64_t guess_ucpu = throttled ? 2 * on_cpu_ucpu : on_cpu_ucpu;
+
+	if (guess_ucpu < known_ucpu)
+		guess_ucpu = known_ucpu;
+	return guess_ucpu < most_ucpu ? guess_ucpu : most_ucpu;
+}
+
+/* The worker stands for the job where a dry run has nothing else to measure. */
+static bool measures_worker(const struct job *job)
+{
+	return job->meter == NULL && job->conf->dry_run;
+}
+
+static bool read_use(struct job *job, uint64_t now_ns, struct meter_reading *ret_reading)
+{
+	struct error error = { 0 };
+
+	if (job->meter != NULL)
+		return meter_read(job->meter, ret_reading, &error) == 0;
+	if (!measures_worker(job) || job->worker == 0)
+		return false;
+	*ret_reading = (struct meter_reading){ .at_ns = now_ns, .epoch = (uint64_t)job->worker };
+	return procuse_read(job->worker, &ret_reading->on_cpu_ns, &ret_reading->wait_ns, &error) ==
+	       0;
+}
+
+void job_watch(struct job *job, pid_t worker)
+{
+	job->worker = worker;
+}
+
+static void observe_use(struct job *job, uint64_t now_ns)
+{
+	struct error error = { 0 };
+	struct cgroup_stat stat;
+	struct meter_reading reading;
+	bool throttled = false;
+
+	job->has_stat = cgroup_stat(job->cgroup, &stat, &error) == 0;
+	if (job->has_stat) {
+		throttled = stat.periods_throttled > job->stat.periods_throttled;
+		job->stat = stat;
+		job->view.throttled_ns = stat.throttled_ns;
+	}
+	job->has_used = read_use(job, now_ns, &reading);
+	if (!job->has_used) {
+		job->view.metered = false;
+		return;
+	}
+	job->used_ns = reading.on_cpu_ns;
+	iso_demand_read(&job->demand, &(struct iso_demand_reading){
+		.at_ns = reading.at_ns,
+		.epoch = reading.epoch,
+		.on_cpu_ns = reading.on_cpu_ns,
+		.wait_ns = reading.wait_ns,
+	});
+	job->view.metered = job->demand.known;
+	job->view.on_cpu_ucpu = iso_demand_on_cpu_ucpu(&job->demand);
+	job->view.wait_ucpu = iso_demand_wait_ucpu(&job->demand);
+	job->view.demand_ucpu = measures_worker(job) || meter_degraded(job->meter) == NULL ?
+					iso_demand_ucpu(&job->demand, job->view.cpus) :
+					guess_demand(job, throttled);
+}
+
+void job_observe(struct job *job, uint64_t now_ns)
+{
+	if (cgroup_state(job->cgroup) == CGROUP_GONE)
+		reopen(job, now_ns);
+	bool known = observe_limit(job, now_ns);
+	observe_ceiling(job, now_ns);
+	observe_use(job, now_ns);
+	job->view.at_ns = now_ns;
+
+	if (cgroup_state(job->cgroup) == CGROUP_GONE) {
+		/* No job, no use, no limit to exceed: its share is there for the others. */
+		job->view.enforced_ucpu = 0;
+		job->view.metered = true;
+		job->view.on_cpu_ucpu = job->view.wait_ucpu = job->view.demand_ucpu = 0;
+		known = true;
+	}
+	job->view.hold = !known || !job->view.metered ||
+			 cgroup_state(job->cgroup) == CGROUP_CONFLICT;
+}
+
+const struct job_view *job_view(const struct job *job)
+{
+	return &job->view;
+}
+
+static int write_quota(struct job *job, uint64_t now_ns, uint64_t quota_us,
+		       struct error *reterr)
+{
+	struct cgroup_limit limit;
+	int r = cgroup_write(job->cgroup, quota_us, reterr);
+
+	job->view.quota_writes++;
+	if (r == 0)
+		iso_quota_wrote(job->quota, now_ns, quota_us);
+	/* Whatever the write said: what counts is what the kernel has now. */
+	if (cgroup_read(job->cgroup, &limit, NULL) == 0)
+		take_limit(job, &limit);
+	return r;
+}
+
+int job_limit(struct job *job, uint64_t now_ns, int64_t entitled_ucpu, struct error *reterr)
+{
+	struct iso_quota_event event = {
+		.now_ns = now_ns,
+		.entitled_ucpu = (uint64_t)entitled_ucpu,
+		.has_used = job->has_used,
+		.used_ns = job->used_ns,
+		.has_periods = job->has_stat,
+		.periods = job->stat.periods,
+		.periods_throttled = job->stat.periods_throttled,
+	};
+	struct iso_quota_update update;
+	int r = 0;
+
+	assert(entitled_ucpu > 0);
+	if (cgroup_state(job->cgroup) == CGROUP_GONE)
+		return 0;
+	enum iso_status status = iso_quota_step(job->quota, &event, &update);
+	if (status != ISO_OK)
+		return error_set(reterr, -ERANGE, "a share of %lld ucpu is below the least quota",
+				 (long long)entitled_ucpu);
+	job->wake_at_ns = update.wake_at_ns;
+	job->view.debt_ns = update.debt_ns;
+	if (update.write)
+		r = write_quota(job, now_ns, update.quota_us, reterr);
+	if (r == -ENODEV)
+		return 0;
+	if (r == 0 && job->view.enforced_ucpu > entitled_ucpu)
+		r = error_set(reterr, -ESTALE, "cgroup %s still enforces %lld ucpu, not %lld",
+			      job->conf->cgroup, (long long)job->view.enforced_ucpu,
+			      (long long)entitled_ucpu);
+	return r;
+}
+
+uint64_t job_wake_at_ns(const struct job *job)
+{
+	return job->wake_at_ns;
+}
+
+uint64_t job_align(const struct job *job, uint64_t at_ns)
+{
+	return iso_quota_align(job->quota, at_ns);
+}
+
+const char *job_state(const struct job *job, const char **ret_reason)
+{
+	enum cgroup_state state = cgroup_state(job->cgroup);
+	const char *missing = job_meter_reason(job);
+
+	*ret_reason = cgroup_reason(job->cgroup);
+	if (state == CGROUP_OK && missing != NULL) {
+		*ret_reason = missing;
+		return cgroup_state_name(CGROUP_DEGRADED);
+	}
+	return cgroup_state_name(state);
+}
+
+struct cgroup *job_cgroup(const struct job *job)
+{
+	return job->cgroup;
+}
+
+struct meter *job_meter(const struct job *job)
+{
+	return job->meter;
+}
+
+const char *job_meter_name(const struct job *job)
+{
+	if (measures_worker(job))
+		return "worker";
+	return job->meter != NULL ? meter_source_name(meter_source(job->meter)) : "none";
+}
+
+const char *job_meter_reason(const struct job *job)
+{
+	return job->meter != NULL ? meter_degraded(job->meter) : job->meter_error;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "agent/node/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FRESH_NAME JOURNAL_NAME ".new"
+
+struct journal {
+	int fd;
+	struct journal_io io;
+	bool failed;	/* what the disk holds is unknown: never write again */
+	char path[256]; /* for messages */
+};
+
+static ssize_t real_pread(void *context, int fd, void *bytes, size_t size, off_t offset)
+{
+	(void)context;
+	return pread(fd, bytes, size, offset);
+}
+
+static ssize_t real_pwrite(void *context, int fd, const void *bytes, size_t size, off_t offset)
+{
+	(void)context;
+	return pwrite(fd, bytes, size, offset);
+}
+
+static int real_fdatasync(void *context, int fd)
+{
+	(void)context;
+	return fdatasync(fd);
+}
+
+static const struct journal_io real_io = { real_pread, real_pwrite, real_fdatasync, NULL };
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+/* A call that was interrupted is repeated; one that wrote a part goes on behind it. */
+static int write_all(const struct journal_io *io, int fd, const uint8_t *bytes, size_t size,
+		     off_t offset)
+{
+	while (size > 0) {
+		ssize_t n = io->pwrite(io->context, fd, bytes, size, offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		bytes += n;
+		offset += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+static int sync_fd(const struct journal_io *io, int fd)
+{
+	return io->fdatasync(io->context, fd) == 0 ? 0 : -errno;
+}
+
+/* Everything of the new journal but its name. */
+static int write_fresh(const struct journal_io *io, int fd, const struct iso_record *record)
+{
+	uint8_t bytes[ISO_JOURNAL_BYTES];
+	struct iso_record copy = *record;
+	int r;
+
+	/* Both slots valid from the first, so that a damaged one can always be told. */
+	for (uint64_t seq = 1; seq <= 2; seq++) {
+		copy.seq = seq;
+		iso_record_encode(&copy, bytes + seq % 2 * ISO_SLOT_BYTES);
+	}
+	r = write_all(io, fd, bytes, sizeof(bytes), 0);
+	return r == 0 ? sync_fd(io, fd) : r;
+}
+
+int journal_create(int dir_fd, const char *dir_path, const struct journal_io *io,
+		   const struct iso_record *record, struct error *reterr)
+{
+	__attribute__((cleanup(close_fd))) int fd = -1;
+	int r;
+
+	if (io == NULL)
+		io = &real_io;
+	/* Written under another name and linked when complete: a journal exists whole or not. */
+	(void)unlinkat(dir_fd, FRESH_NAME, 0); /* left by an attempt that died; gone is fine */
+	fd = openat(dir_fd, FRESH_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return error_errno(reterr, -errno, "create journal '%s/" FRESH_NAME "'", dir_path);
+	r = write_fresh(io, fd, record);
+	if (r < 0) {
+		error_errno(reterr, r, "write new journal '%s/" FRESH_NAME "'", dir_path);
+	} else if (linkat(dir_fd, FRESH_NAME, dir_fd, JOURNAL_NAME, 0) < 0) {
+		r = -errno;
+		if (r == -EEXIST)
+			error_set(reterr, r,
+				  "journal '%s/" JOURNAL_NAME "' exists already and holds this "
+				  "node's share; it is never replaced",
+				  dir_path);
+		else
+			error_errno(reterr, r, "name journal '%s/" JOURNAL_NAME "'", dir_path);
+	}
+	(void)unlinkat(dir_fd, FRESH_NAME, 0);
+	if (r == 0 && fsync(dir_fd) < 0)
+		r = error_errno(reterr, -errno, "make the new journal durable in '%s'", dir_path);
+	return r;
+}
+
+static int read_slots(const struct journal *journal, uint8_t bytes[ISO_JOURNAL_BYTES],
+		      struct error *reterr)
+{
+	size_t size = 0;
+	struct stat status;
+
+	if (fstat(journal->fd, &status) < 0)
+		return error_errno(reterr, -errno, "stat journal '%s'", journal->path);
+	if (!S_ISREG(status.st_mode) || status.st_size != ISO_JOURNAL_BYTES)
+		return error_set(reterr, -EUCLEAN,
+				 "journal '%s' has %jd bytes where %u are expected: it is damaged "
+				 "and a share is never made up; see CAVEATS in isobard(8)",
+				 journal->path, (intmax_t)status.st_size, ISO_JOURNAL_BYTES);
+	while (size < ISO_JOURNAL_BYTES) {
+		ssize_t n = journal->io.pread(journal->io.context, journal->fd, bytes + size,
+					      ISO_JOURNAL_BYTES - size, (off_t)size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return error_errno(reterr, n < 0 ? -errno : -EIO, "read journal '%s'",
+					   journal->path);
+		size += (size_t)n;
+	}
+	return 0;
+}
+
+static int recover(const struct journal *journal, uint64_t cluster, uint64_t node,
+		   struct iso_record *ret_record, struct error *reterr)
+{
+	uint8_t bytes[ISO_JOURNAL_BYTES];
+	struct iso_record record;
+	int r = read_slots(journal, bytes, reterr);
+
+	if (r < 0)
+		return r;
+
+	enum iso_status status = iso_record_recover(bytes, &record);
+
+	if (status == ISO_E_VERSION)
+		return error_set(reterr, -EUCLEAN,
+				 "journal '%s' was written by another version of isobar; use that "
+				 "version",
+				 journal->path);
+	if (status != ISO_OK)
+		return error_set(reterr, -EUCLEAN,
+				 "journal '%s' is damaged (%s) and a share is never made up; see "
+				 "CAVEATS in isobard(8)",
+				 journal->path, iso_status_text(status));
+	if (record.cluster != cluster)
+		return error_set(reterr, -EXDEV, "journal '%s' is of another cluster",
+				 journal->path);
+	if (record.node != node)
+		return error_set(reterr, -EXDEV, "journal '%s' is of another node", journal->path);
+	/*
+	 * What was read may have been in the page cache only, left by a process that was killed
+	 * before its fdatasync.  It must be on the disk before the other slot is touched, or a
+	 * power cut could tear both.
+	 */
+	r = sync_fd(&journal->io, journal->fd);
+	if (r < 0)
+		return error_errno(reterr, r, "make journal '%s' durable", journal->path);
+	*ret_record = record;
+	return 0;
+}
+
+int journal_open(int dir_fd, const char *dir_path, const struct journal_io *io, uint64_t cluster,
+		 uint64_t node, struct journal **ret_journal, struct iso_record *ret_record,
+		 struct error *reterr)
+{
+	struct journal *journal = calloc(1, sizeof(*journal));
+	int r;
+
+	if (journal == NULL)
+		return error_set(reterr, -ENOMEM, "out of memory");
+	journal->io = io != NULL ? *io : real_io;
+	(void)snprintf(journal->path, sizeof(journal->path), "%s/" JOURNAL_NAME, dir_path);
+	journal->fd = openat(dir_fd, JOURNAL_NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (journal->fd < 0) {
+		r = -errno;
+		if (r == -ENOENT)
+			error_set(reterr, r,
+				  "no journal '%s': make one with --init if this node is new; if "
+				  "it is not, its share is lost here; see CAVEATS in isobard(8)",
+				  journal->path);
+		else
+			error_errno(reterr, r, "open journal '%s'", journal->path);
+		goto fail;
+	}
+	if (flock(journal->fd, LOCK_EX | LOCK_NB) < 0) {
+		r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+		if (r == -EBUSY)
+			error_set(reterr, r, "journal '%s' is in use by another isobard",
+				  journal->path);
+		else
+			error_errno(reterr, r, "lock journal '%s'", journal->path);
+		goto fail;
+	}
+	r = recover(journal, cluster, node, ret_record, reterr);
+	if (r < 0)
+		goto fail;
+	*ret_journal = journal;
+	return 0;
+fail:
+	journal_close(journal);
+	return r;
+}
+
+int journal_write(struct journal *journal, const struct iso_record *record, struct error *reterr)
+{
+	uint8_t slot[ISO_SLOT_BYTES];
+	int r;
+
+	if (journal->failed)
+		return error_set(reterr, -EIO,
+				 "journal '%s' failed before; nothing more is written to it",
+				 journal->path);
+	iso_record_encode(record, slot);
+	r = write_all(&journal->io, journal->fd, slot, sizeof(slot),
+		      (off_t)(record->seq % 2 * ISO_SLOT_BYTES));
+	if (r < 0)
+		error_errno(reterr, r, "write record %" PRIu64 " to journal '%s'", record->seq,
+			    journal->path);
+	if (r == 0) {
+		r = sync_fd(&journal->io, journal->fd);
+		if (r < 0)
+			error_errno(reterr, r, "make record %" PRIu64 " in journal '%s' durable",
+				    record->seq, journal->path);
+	}
+	journal->failed = r < 0;
+	return r;
+}
+
+struct journal *journal_close(struct journal *journal)
+{
+	if (journal == NULL)
+		return NULL;
+	if (journal->fd >= 0)
+		close(journal->fd);
+	free(journal);
+	return NULL;
+}

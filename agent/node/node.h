@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_NODE_H
+#define ISO_NODE_H
+
+#include <stdbool.h>
+
+#include "agent/base/error.h"
+#include "agent/conf/conf.h"
+
+struct loop;
+
+/*
+ * One node of the cluster: ledger and journal, neighbours, job and worker,
+ * brought together in the one order that keeps the sum of shares equal to the
+ * budget (lib/trade.h).  One tick:
+ *
+ *     observe the job -> plan -> lower and read back -> journal -> raise -> send
+ */
+struct node;
+
+/*
+ * Makes the node's journal, with its endowment as share: once in the life of
+ * a node.  -EEXIST: it has one.
+ */
+int node_create(const struct conf *conf, struct error *reterr);
+
+/*
+ * Takes up the journal, enforces the share it says, makes that start durable
+ * and only then listens.  conf, the ZeroMQ context and the loop are borrowed
+ * until node_close().
+ */
+int node_open(const struct conf *conf, void *zmq_context, struct loop *loop,
+	      struct node **ret_node, struct error *reterr);
+
+/*
+ * Ends worker, trading and control socket, and does what on-exit says - not
+ * after node_failed(): then the limit stays as it is.  Takes NULL; returns NULL.
+ */
+struct node *node_close(struct node *node);
+
+/* The journal could not be written: nothing may be trusted any more, the program must end. */
+bool node_failed(const struct node *node);
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "agent/node/node_private.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "agent/base/clock.h"
+#include "agent/control/status.h"
+#include "lib/quantity.h"
+
+/* What the node says about itself.  Nothing here changes anything. */
+
+#define DROPS_MAX (ISO_DROP_COUNT + LINK_DROP_COUNT + 1)
+
+static double age_s(uint64_t now_ns, uint64_t then_ns)
+{
+	return then_ns == 0 ? (double)NAN : (double)(now_ns - then_ns) / ISO_NS_PER_S;
+}
+
+static const char *neighbour_state(const struct node *node, const struct iso_trade_edge *edge,
+				   uint32_t neighbour)
+{
+	struct link_peer peer;
+
+	if (node->link == NULL || neighbour == UINT32_MAX)
+		return "not configured";
+	peer = link_peer(node->link, neighbour);
+	if (peer.up)
+		return "up";
+	return edge->last_ns == 0 ? "not heard yet" : "down";
+}
+
+static unsigned fill_neighbours(const struct node *node, uint64_t now_ns,
+				struct status_neighbour *out)
+{
+	struct iso_trade_edge edge;
+	unsigned count = 0;
+
+	for (uint32_t i = 0; i < iso_trade_edges(node->trade); i++) {
+		uint32_t neighbour = node->link_of_edge[i];
+		const struct conf_neighbour *conf =
+			neighbour != UINT32_MAX ? &node->conf->neighbours[neighbour] : NULL;
+
+		if (iso_trade_edge(node->trade, i, &edge) != ISO_OK)
+			continue;
+		out[count++] = (struct status_neighbour){
+			.name = conf != NULL ? conf->name : "?",
+			.address = conf != NULL ? conf->address : NULL,
+			.state = neighbour_state(node, &edge, neighbour),
+			.age_s = age_s(now_ns, edge.last_ns),
+			.price = edge.heard.valid ? iso_price_real(edge.heard.price.value_q32) :
+						    (double)NAN,
+			.sent_ucpu = (int64_t)edge.sent,
+			.received_ucpu = (int64_t)edge.received,
+			.in_flight_ucpu = (int64_t)(edge.sent - edge.acked),
+			.remainder = edge.remainder_ucpu,
+		};
+	}
+	return count;
+}
+
+/* Worst first: what an administrator must know before anything else. */
+static const char *node_state(const struct node *node, const struct iso_trade_status *trade,
+			      const char **ret_reason)
+{
+	const char *state = job_state(node->job, ret_reason);
+
+	if (trade->halt != ISO_HALT_NONE) {
+		*ret_reason = iso_halt_text(trade->halt);
+		return "degraded";
+	}
+	if (strcmp(state, "ok") != 0)
+		return state;
+	if (node->link == NULL || node->conf->neighbour_count == 0)
+		return state;
+	for (unsigned i = 0; i < node->conf->neighbour_count; i++)
+		if (link_peer(node->link, i).up)
+			return state;
+	if (trade->drops[ISO_DROP_CONFIG] > 0)
+		*ret_reason = "neighbours have another budget, epoch or quantiser configured";
+	else
+		*ret_reason = "no neighbour answers; the share stays as it is";
+	return "isolated";
+}
+
+/* Short and stable: keys of the JSON, later labels of metrics. */
+static const char *drop_name(enum iso_trade_drop drop)
+{
+	static const char *const names[ISO_DROP_COUNT] = {
+		[ISO_DROP_FORM] = "malformed",	   [ISO_DROP_CHECKSUM] = "checksum",
+		[ISO_DROP_VERSION] = "version",	   [ISO_DROP_CLUSTER] = "cluster",
+		[ISO_DROP_CONFIG] = "config",	   [ISO_DROP_ADDRESS] = "address",
+		[ISO_DROP_SENDER] = "sender",	   [ISO_DROP_GENERATION] = "generation",
+		[ISO_DROP_CLOSED] = "closed",	   [ISO_DROP_HALTED] = "halted",
+		[ISO_DROP_STALE] = "stale",	   [ISO_DROP_REFERENCE] = "reference",
+	};
+
+	return names[drop];
+}
+
+static unsigned fill_drops(const struct node *node, const struct iso_trade_status *trade,
+			   struct status_drop out[DROPS_MAX])
+{
+	struct link_counters counters;
+	unsigned count = 0;
+
+	for (int i = 0; i < ISO_DROP_COUNT; i++)
+		out[count++] = (struct status_drop){
+			.reason = drop_name((enum iso_trade_drop)i),
+			.count = (int64_t)trade->drops[i],
+		};
+	if (node->link == NULL)
+		return count;
+	counters = link_counters(node->link);
+	for (int i = 0; i < LINK_DROP_COUNT; i++)
+		if (i != LINK_DROP_REJECTED) /* those are the ones above */
+			out[count++] = (struct status_drop){
+				.reason = link_drop_text((enum link_drop)i),
+				.count = (int64_t)counters.dropped[i],
+			};
+	out[count++] = (struct status_drop){ "handshake", (int64_t)counters.refused };
+	assert(count <= DROPS_MAX);
+	return count;
+}
+
+static void fill_agent(struct status *status)
+{
+	struct rusage usage;
+	long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+
+	if (getrusage(RUSAGE_SELF, &usage) == 0)
+		status->agent.cpu_ns =
+			(int64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * ISO_NS_PER_S +
+			(int64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
+	if (file == NULL)
+		return;
+	if (fscanf(file, "%*d %ld", &pages) == 1)
+		status->agent.rss_bytes = pages * sysconf(_SC_PAGESIZE);
+	fclose(file);
+}
+
+static void fill_job(struct status *status, const struct node *node)
+{
+	const struct job_view *view = job_view(node->job);
+
+	status->quota_us = view->limit.unlimited ? STATUS_UNKNOWN : (int64_t)view->limit.quota_us;
+	status->readback_us = status->quota_us;
+	status->period_us = (int64_t)(node->conf->period_ns / 1000);
+	status->enforced_ucpu =
+		view->enforced_ucpu == INT64_MAX ? STATUS_UNKNOWN : view->enforced_ucpu;
+	status->effective_ucpu = (int64_t)view->effective.ucpu;
+	status->effective_by = view->effective.by;
+	status->ceiling_ucpu = view->ceiling_ucpu;
+	if (view->metered) {
+		status->on_cpu_ucpu = (int64_t)view->on_cpu_ucpu;
+		status->wait_ucpu = (int64_t)view->wait_ucpu;
+		status->demand_ucpu = (int64_t)view->demand_ucpu;
+	}
+	status->debt_ns = (int64_t)view->debt_ns;
+	status->throttled_ns = (int64_t)view->throttled_ns;
+	status->meter = job_meter_name(node->job);
+	status->meter_reason = job_meter_reason(node->job);
+	status->quota_writes = (int64_t)view->quota_writes;
+}
+
+static void fill_worker(struct status *status, const struct node *node)
+{
+	if (node->host == NULL)
+		return;
+	struct host_status worker = host_status(node->host);
+	status->has_worker = true;
+	status->worker.state = worker.state;
+	status->worker.pid = worker.pid;
+	status->worker.restarts = worker.restarts;
+	status->worker.threads = worker.threads;
+	status->worker.tasks = (int64_t)worker.tasks_done;
+}
+
+static json_t *command_status(void *context, const json_t *request)
+{
+	const struct node *node = context;
+	struct status_neighbour neighbours[ISO_DEGREE_MAX];
+	struct status_drop drops[DROPS_MAX];
+	struct iso_trade_status trade;
+	uint64_t now_ns = clock_now_ns();
+	char decision[sizeof(node->decision) + 32];
+	struct status status;
+
+	(void)request;
+	iso_trade_status(node->trade, &trade);
+	status_init(&status);
+	fill_job(&status, node);
+	fill_worker(&status, node);
+	fill_agent(&status);
+	status.node = status.instance = node->conf->node;
+	status.cluster = node->conf->cluster;
+	status.version = PACKAGE_VERSION;
+	status.state = node_state(node, &trade, &status.reason);
+	if (status.reason != NULL && status.reason[0] == '\0')
+		status.reason = NULL;
+	status.share_ucpu = trade.share_ucpu;
+	status.reserve_ucpu = status.enforced_ucpu == STATUS_UNKNOWN ?
+				      STATUS_UNKNOWN :
+				      trade.share_ucpu - status.enforced_ucpu;
+	status.floor_ucpu = (int64_t)node->conf->floor_ucpu;
+	status.budget_ucpu = (int64_t)node->conf->budget_ucpu;
+	status.marginal_cost = iso_price_real(trade.marginal_q32);
+	status.price = iso_price_real(trade.price_q32);
+	status.generation = trade.gen;
+	status.incarnation = trade.inc;
+	status.uptime_s = age_s(now_ns, node->started_ns);
+	status.ticks = (int64_t)node->ticks;
+	status.journal_writes = (int64_t)node->journal_writes;
+	if (node->decided_ns != 0) {
+		snprintf(decision, sizeof(decision), "%s (%.0f s ago)", node->decision,
+			 age_s(now_ns, node->decided_ns));
+		status.last_decision = decision;
+	}
+	status.neighbours = neighbours;
+	status.neighbour_count = fill_neighbours(node, now_ns, neighbours);
+	if (node->link != NULL) {
+		status.messages_sent = (int64_t)link_counters(node->link).sent;
+		status.messages_received = (int64_t)link_counters(node->link).received;
+	}
+	status.drops = drops;
+	status.drop_count = fill_drops(node, &trade, drops);
+	return status_json(&status);
+}
+
+static json_t *command_ledger(void *context, const json_t *request)
+{
+	const struct node *node = context;
+	const struct job_view *view = job_view(node->job);
+	struct status_ledger ledger = {
+		.cluster = node->conf->cluster,
+		.node = node->conf->node,
+		.budget_ucpu = (int64_t)node->conf->budget_ucpu,
+	};
+
+	(void)request;
+	iso_trade_snapshot(node->trade, view->enforced_ucpu, view->ceiling_ucpu, &ledger.snapshot);
+	for (uint32_t i = 0; i < ledger.snapshot.record.edge_count; i++)
+		if (node->link_of_edge[i] != UINT32_MAX)
+			ledger.peers[i] = node->conf->neighbours[node->link_of_edge[i]].name;
+	return status_ledger_json(&ledger);
+}
+
+const struct control_command node_commands[] = {
+	{ .name = "status", .fn = command_status },
+	{ .name = "ledger", .fn = command_ledger },
+};
+const size_t node_command_count = sizeof(node_commands) / sizeof(node_commands[0]);

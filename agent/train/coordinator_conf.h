@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_COORDINATOR_CONF_H
+#define ISO_COORDINATOR_CONF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/base/error.h"
+#include "agent/conf/confutil.h"
+#include "agent/net/curve.h"
+
+/*
+ * /etc/isobar/isobar-coordinator.conf as a plain struct: everything filled in
+ * and checked, quantities in their base units.
+ */
+
+#define CCONF_NAME_BYTES  64
+#define CCONF_PATH_BYTES  256
+#define CCONF_WORKERS_MAX 256u
+
+enum cconf_partition { CCONF_PARTITION_IID, CCONF_PARTITION_DIRICHLET };
+enum cconf_strategy {
+	CCONF_STRATEGY_ATA,
+	CCONF_STRATEGY_ATA_EMPIRICAL,
+	CCONF_STRATEGY_GTA,
+	CCONF_STRATEGY_UTA,
+};
+enum cconf_width { CCONF_WIDTH_2, CCONF_WIDTH_4E };
+enum cconf_log_level { CCONF_LOG_ERROR, CCONF_LOG_WARNING, CCONF_LOG_INFO, CCONF_LOG_DEBUG };
+
+struct cconf_worker {
+	char name[CCONF_NAME_BYTES];
+	char public_key[CURVE_KEY_BYTES];
+	int line;
+};
+
+struct cconf {
+	char run[CCONF_NAME_BYTES];
+	char listen[160];
+	char secret_key[CCONF_PATH_BYTES];
+	char data[CCONF_PATH_BYTES];
+	char state_directory[CCONF_PATH_BYTES];
+	char run_directory[CCONF_PATH_BYTES];
+	char control_group[CCONF_NAME_BYTES];
+	int log_level; /* enum cconf_log_level */
+
+	struct {
+		int kind; /* 0: softmax, the only one so far */
+		double l2;
+		int64_t samples_per_task;
+		int64_t tasks_per_round; /* B */
+		double learning_rate, decay;
+		int partition; /* enum cconf_partition */
+		double dirichlet_alpha;
+		int64_t seed;
+		uint64_t start_after_ns;   /* the first round waits this long for all workers */
+		uint64_t stop_after_ns;	   /* of training; 0: never */
+		int64_t stop_after_rounds; /* 0: never */
+	} training;
+
+	struct {
+		int strategy; /* enum cconf_strategy */
+		uint64_t alpha_ns;
+		double eta;
+		int width; /* enum cconf_width */
+		bool share_normalised;
+	} allocation;
+
+	struct {
+		uint64_t first_ns, least_ns;
+		int64_t mads;
+	} lease;
+
+	uint64_t ping_ns;
+	uint64_t evaluation_interval_ns;
+	uint64_t checkpoint_interval_ns;
+
+	unsigned workers_count;
+	struct cconf_worker workers[CCONF_WORKERS_MAX];
+};
+
+/*
+ * -EINVAL: "FILE: line 12: ..."; other errors are those of reading the file.
+ * *ret_conf is untouched on failure.
+ */
+int cconf_load(const char *path, struct cconf *ret_conf, struct error *reterr);
+/* Same, from memory; name stands for the file in messages. */
+int cconf_parse(const char *name, const char *text, struct cconf *ret_conf, struct error *reterr);
+
+/* Every option there is, for the manual, the sample file and --help. */
+const struct confutil_schema *cconf_schema(void);
+
+#endif

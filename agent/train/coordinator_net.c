@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "agent/train/coordinator_net.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/base/clock.h"
+#include "agent/base/log.h"
+#include "agent/train/coordinator_admit.h"
+#include "agent/train/trainmsg.h"
+
+#define MESSAGES_PER_TURN 128
+
+/* Silences of ping_ns after which a worker counts as gone. */
+#define SILENCES_MAX 3
+
+/* The name under which the allow-list is asked. */
+#define ZAP_DOMAIN "isobar-training"
+
+struct peer {
+	enum net_state state;
+	uint64_t since_ns, heard_ns, pinged_ns;
+	struct trainmsg_peer address; /* of the latest hello */
+	uint32_t incarnation;
+	char reason[ISO_TRAIN_TEXT_BYTES];
+};
+
+struct net {
+	struct loop_source source;
+	struct loop *loop;
+	const struct cconf *conf;
+	struct run *run;
+	struct zap *zap;
+	net_after_fn *after;
+	void *context;
+	struct peer *peers;
+	struct net_counters counters;
+	uint64_t tick_at_ns;
+
+	float *gradient; /* of the result at hand */
+	zmq_msg_t params;
+	uint64_t params_version; /* of the frame; UINT64_MAX: none */
+	struct iso_train_task tasks[ISO_TRAIN_TASKS_MAX];
+};
+
+static const char *name_of(const struct net *net, uint32_t worker)
+{
+	return net->conf->workers[worker].name;
+}
+
+static void set_state(struct net *net, uint32_t worker, enum net_state state, uint64_t now_ns)
+{
+	struct peer *peer = &net->peers[worker];
+
+	if (peer->state == state)
+		return;
+	peer->state = state;
+	peer->since_ns = now_ns;
+	if (state != NET_REFUSED)
+		peer->reason[0] = '\0';
+}
+
+/* The worker's tasks go to others; said once, by whoever noticed. */
+static void lose(struct net *net, uint32_t worker, uint64_t now_ns, const char *why)
+{
+	if (net->peers[worker].state != NET_JOINED)
+		return;
+	log_warn("worker %s: %s; going on without it", name_of(net, worker), why);
+	set_state(net, worker, NET_LOST, now_ns);
+	run_leave(net->run, now_ns, worker);
+}
+
+/* To a worker that is joined; one whose connection is gone is lost. */
+static void send_to(struct net *net, uint32_t worker, const struct iso_train_message *message,
+		    zmq_msg_t *block, uint64_t now_ns)
+{
+	int r = trainmsg_send(net->source.socket, &net->peers[worker].address, message, block);
+
+	if (r == 0)
+		return;
+	net->counters.unsent++;
+	if (r == -EHOSTUNREACH)
+		lose(net, worker, now_ns, "connection closed");
+}
+
+static void send_bye(struct net *net, const struct trainmsg_peer *to, enum iso_train_reason reason,
+		     const char *text)
+{
+	struct iso_train_message message = {
+		.type = ISO_TRAIN_BYE,
+		.bye = { .term = run_term(net->run), .reason = (uint32_t)reason },
+	};
+
+	snprintf(message.bye.text, sizeof(message.bye.text), "%s", text);
+	/* Whoever does not hear it asks again. */
+	if (trainmsg_send(net->source.socket, to, &message, NULL) < 0)
+		net->counters.unsent++;
+}
+
+static void welcome(struct net *net, uint32_t worker, uint64_t now_ns)
+{
+	const struct iso_train_message message = {
+		.type = ISO_TRAIN_WELCOME,
+		.welcome = admit_welcome(net->conf, net->run, worker),
+	};
+
+	send_to(net, worker, &message, NULL, now_ns);
+}
+
+static void on_hello(struct net *net, uint32_t worker, struct trainmsg *message, uint64_t now_ns)
+{
+	const struct iso_train_hello *hello = &message->message.hello;
+	struct peer *peer = &net->peers[worker];
+	char text[ISO_TRAIN_TEXT_BYTES];
+
+	if (strcmp(hello->name, name_of(net, worker)) != 0) {
+		net->counters.foreign++;
+		snprintf(text, sizeof(text), "its key is that of worker %s", name_of(net, worker));
+		send_bye(net, &message->peer, ISO_TRAIN_REFUSED, text);
+		return;
+	}
+	if (admit_misfits(net->conf, net->run, hello, text)) {
+		if (peer->state != NET_REFUSED)
+			log_error("worker %s refused: %s", hello->name, text);
+		run_leave(net->run, now_ns, worker);
+		set_state(net, worker, NET_REFUSED, now_ns);
+		memcpy(peer->reason, text, sizeof(peer->reason));
+		send_bye(net, &message->peer, ISO_TRAIN_REFUSED, text);
+		return;
+	}
+	bool is_other = !trainmsg_same_peer(&peer->address, &message->peer);
+	if (peer->state == NET_JOINED && is_other) {
+		if (hello->incarnation < peer->incarnation) {
+			send_bye(net, &message->peer, ISO_TRAIN_REFUSED,
+				 "a newer worker of this name is here");
+			return;
+		}
+		/* The old connection may be half-open: the newer process wins. */
+		send_bye(net, &peer->address, ISO_TRAIN_REFUSED,
+			 "a newer worker of this name has come");
+	}
+	if (run_data_checksum(net->run) == 0)
+		run_set_data_checksum(net->run, hello->data_checksum);
+	if (peer->state != NET_JOINED || is_other)
+		log_info("worker %s joined: %u thread%s, share %.3f CPU", hello->name,
+			 hello->speed.threads, hello->speed.threads == 1 ? "" : "s",
+			 (double)hello->speed.share_ucpu / 1e6);
+	peer->address = message->peer;
+	peer->incarnation = hello->incarnation;
+	set_state(net, worker, NET_JOINED, now_ns);
+	welcome(net, worker, now_ns);
+	if (peer->state == NET_JOINED)
+		run_join(net->run, now_ns, worker, hello->speed);
+}
+
+static void on_result(struct net *net, uint32_t worker, struct trainmsg *message, uint64_t now_ns)
+{
+	const struct iso_train_result *from = &message->message.result;
+	bool abandoned = (from->flags & ISO_TRAIN_ABANDONED) != 0;
+	const struct iso_round_result result = {
+		.term = from->term,
+		.number = from->round,
+		.worker = worker,
+		.task = from->task,
+		.attempt = from->attempt,
+		.abandoned = abandoned,
+		.on_cpu_ns = from->on_cpu_ns,
+		.loss = from->loss,
+		.gradient = net->gradient,
+	};
+
+	net->counters.results++;
+	if (from->worker != worker) {
+		net->counters.out_of_turn++;
+		return;
+	}
+	if (!abandoned && (message->message.floats != iso_softmax_params(run_model(net->run)) ||
+			   trainmsg_read_block(message, net->gradient) < 0)) {
+		net->counters.malformed++;
+		return;
+	}
+	run_set_speed(net->run, now_ns, worker, from->speed);
+	/* Whatever becomes of it is counted by the round. */
+	(void)run_result(net->run, now_ns, &result, from->wall_ns);
+}
+
+static void on_ping(struct net *net, uint32_t worker, const struct iso_train_message *message,
+		    uint64_t now_ns)
+{
+	run_set_speed(net->run, now_ns, worker, message->ping.speed);
+	if (message->type == ISO_TRAIN_PING)
+		send_to(
+		    net, worker,
+		    &(struct iso_train_message){
+			.type = ISO_TRAIN_PONG,
+			.ping = { .term = message->ping.term, .stamp_ns = message->ping.stamp_ns },
+		    },
+		    NULL, now_ns);
+}
+
+static void on_bye(struct net *net, uint32_t worker, const struct iso_train_bye *bye,
+		   uint64_t now_ns)
+{
+	log_info("worker %s left: %s", name_of(net, worker),
+		 bye->text[0] != '\0' ? bye->text : "no reason given");
+	set_state(net, worker, NET_ABSENT, now_ns);
+	run_leave(net->run, now_ns, worker);
+}
+
+static void dispatch(struct net *net, struct trainmsg *message, uint64_t now_ns)
+{
+	const char *user = trainmsg_user(message);
+	uint32_t worker = 0;
+
+	while (user != NULL && worker < net->conf->workers_count &&
+	       strcmp(user, name_of(net, worker)) != 0)
+		worker++;
+	if (user == NULL || worker == net->conf->workers_count) {
+		net->counters.foreign++;
+		return;
+	}
+	struct peer *peer = &net->peers[worker];
+	if (message->message.type == ISO_TRAIN_HELLO) {
+		peer->heard_ns = now_ns;
+		on_hello(net, worker, message, now_ns);
+		return;
+	}
+	if (peer->state != NET_JOINED || !trainmsg_same_peer(&peer->address, &message->peer)) {
+		/* We have restarted, or have given it up: it shall say hello. */
+		net->counters.out_of_turn++;
+		if (message->message.type != ISO_TRAIN_BYE)
+			send_bye(net, &message->peer, ISO_TRAIN_UNKNOWN, "say hello first");
+		return;
+	}
+	peer->heard_ns = now_ns;
+	switch (message->message.type) {
+	case ISO_TRAIN_RESULT: on_result(net, worker, message, now_ns); break;
+	case ISO_TRAIN_PING:
+	case ISO_TRAIN_PONG: on_ping(net, worker, &message->message, now_ns); break;
+	case ISO_TRAIN_BYE: on_bye(net, worker, &message->message.bye, now_ns); break;
+	case ISO_TRAIN_HELLO:
+	case ISO_TRAIN_WELCOME:
+	case ISO_TRAIN_WORK:
+	case ISO_TRAIN_CANCEL: net->counters.out_of_turn++; break;
+	}
+}
+
+static void on_socket(struct loop_source *source, short revents)
+{
+	struct net *net = (struct net *)(void *)source;
+	uint64_t now_ns = clock_now_ns();
+
+	(void)revents;
+	for (int i = 0; i < MESSAGES_PER_TURN; i++) {
+		struct trainmsg message;
+		int r = trainmsg_receive(source->socket, true, &message);
+
+		if (r == -EBADMSG) {
+			net->counters.malformed++;
+			continue;
+		}
+		if (r < 0)
+			break;
+		dispatch(net, &message, now_ns);
+		trainmsg_release(&message);
+	}
+	net->after(net->context);
+}
+
+/* The frame with the parameters is made once a round and shared by all orders. */
+static zmq_msg_t *params_frame(struct net *net)
+{
+	uint64_t version = run_version(net->run);
+
+	if (net->params_version == version)
+		return &net->params;
+	if (net->params_version != UINT64_MAX)
+		zmq_msg_close(&net->params);
+	net->params_version = UINT64_MAX;
+	if (trainmsg_block(run_params(net->run), iso_softmax_params(run_model(net->run)),
+			   &net->params) < 0)
+		return NULL;
+	net->params_version = version;
+	return &net->params;
+}
+
+void net_send_orders(struct net *net, uint64_t now_ns)
+{
+	struct iso_round_order order;
+	struct iso_round_cancel cancel;
+
+	/* Advice first: it makes room for what is ordered. */
+	while (run_next_cancel(net->run, &cancel)) {
+		struct iso_train_task task = { cancel.task, cancel.attempt, 0 };
+		struct iso_train_message message = {
+			.type = ISO_TRAIN_CANCEL,
+			.cancel = { .term = run_term(net->run), .round = cancel.number },
+		};
+
+		if (cancel.task != UINT32_MAX) {
+			message.cancel.count = 1;
+			message.cancel.tasks = &task;
+		}
+		if (net->peers[cancel.worker].state == NET_JOINED)
+			send_to(net, cancel.worker, &message, NULL, now_ns);
+	}
+	while (run_next_order(net->run, now_ns, net->tasks, ISO_TRAIN_TASKS_MAX, &order)) {
+		zmq_msg_t *block = order.with_params ? params_frame(net) : NULL;
+		const struct iso_train_message message = {
+			.type = ISO_TRAIN_WORK,
+			.floats = block != NULL ? iso_softmax_params(run_model(net->run)) : 0,
+			.work = {
+				.term = run_term(net->run),
+				.round = order.number,
+				.model_version = run_version(net->run),
+				.count = order.count,
+				.tasks = net->tasks,
+			},
+		};
+
+		if (net->peers[order.worker].state == NET_JOINED)
+			send_to(net, order.worker, &message, block, now_ns);
+	}
+}
+
+void net_tick(struct net *net, uint64_t now_ns)
+{
+	uint64_t ping_ns = net->conf->ping_ns;
+	char text[64];
+
+	if (now_ns < net->tick_at_ns)
+		return;
+	net->tick_at_ns = now_ns + ping_ns / 4;
+	for (uint32_t i = 0; i < net->conf->workers_count; i++) {
+		struct peer *peer = &net->peers[i];
+		uint64_t silent_ns = now_ns - peer->heard_ns;
+
+		if (peer->state != NET_JOINED || silent_ns < ping_ns)
+			continue;
+		if (silent_ns >= SILENCES_MAX * ping_ns) {
+			snprintf(text, sizeof(text), "silent for %.1f s", (double)silent_ns / 1e9);
+			lose(net, i, now_ns, text);
+		} else if (now_ns - peer->pinged_ns >= ping_ns) {
+			peer->pinged_ns = now_ns;
+			send_to(net, i,
+				&(struct iso_train_message){
+				    .type = ISO_TRAIN_PING,
+				    .ping = { .term = run_term(net->run), .stamp_ns = now_ns },
+				},
+				NULL, now_ns);
+		}
+	}
+}
+
+uint64_t net_wake_ns(const struct net *net)
+{
+	return net->tick_at_ns;
+}
+
+static int open_zap(struct net *net, void *zmq_context, struct error *reterr)
+{
+	struct zap_peer *peers = calloc(net->conf->workers_count, sizeof(*peers));
+
+	if (peers == NULL)
+		return error_errno(reterr, -ENOMEM, "allow-list");
+	for (uint32_t i = 0; i < net->conf->workers_count; i++) {
+		memcpy(peers[i].public_key, net->conf->workers[i].public_key, CURVE_KEY_BYTES);
+		snprintf(peers[i].name, sizeof(peers[i].name), "%s", name_of(net, i));
+	}
+	int r = zap_open(zmq_context, net->loop, ZAP_DOMAIN, peers, net->conf->workers_count,
+			 &net->zap, reterr);
+	free(peers);
+	return r;
+}
+
+static int open_socket(struct net *net, void *zmq_context, const struct curve_keypair *keypair,
+		       struct error *reterr)
+{
+	uint32_t params = iso_softmax_params(run_model(net->run));
+	const struct curve_limits limits = {
+		.message_bytes_max = ISO_TRAIN_FIXED_MAX + (int64_t)params * 4,
+		.queue_messages_max = trainmsg_queue_max(params),
+	};
+	int on = 1;
+
+	net->source = (struct loop_source){
+		.socket = zmq_socket(zmq_context, ZMQ_ROUTER),
+		.fd = -1,
+		.events = ZMQ_POLLIN,
+		.fn = on_socket,
+	};
+	if (net->source.socket == NULL ||
+	    zmq_setsockopt(net->source.socket, ZMQ_ROUTER_MANDATORY, &on, sizeof(on)) < 0)
+		return error_errno(reterr, -errno, "socket");
+	int r = curve_server(net->source.socket, keypair, ZAP_DOMAIN, &limits, reterr);
+	if (r == 0)
+		r = zap_watch(net->zap, net->source.socket, reterr);
+	if (r == 0)
+		r = curve_bind(net->source.socket, net->conf->listen, reterr);
+	if (r == 0) {
+		r = loop_add(net->loop, &net->source);
+		if (r < 0)
+			error_errno(reterr, r, "event loop");
+	}
+	return r;
+}
+
+int net_open(void *zmq_context, struct loop *loop, const struct cconf *conf,
+	     const struct curve_keypair *keypair, struct run *run, net_after_fn *after,
+	     void *context, struct net **ret_net, struct error *reterr)
+{
+	struct net *net = calloc(1, sizeof(*net));
+	uint64_t now_ns = clock_now_ns();
+
+	if (net == NULL)
+		return error_errno(reterr, -ENOMEM, "network");
+	net->loop = loop;
+	net->conf = conf;
+	net->run = run;
+	net->after = after;
+	net->context = context;
+	net->params_version = UINT64_MAX;
+	net->gradient = calloc(iso_softmax_params(run_model(run)), sizeof(float));
+	net->peers = calloc(conf->workers_count, sizeof(*net->peers));
+	int r = net->gradient != NULL && net->peers != NULL
+		    ? open_zap(net, zmq_context, reterr)
+		    : error_errno(reterr, -ENOMEM, "network");
+	for (uint32_t i = 0; i < conf->workers_count && net->peers != NULL; i++) {
+		net->peers[i].state = NET_ABSENT;
+		net->peers[i].since_ns = now_ns;
+	}
+	if (r == 0)
+		r = open_socket(net, zmq_context, keypair, reterr);
+	if (r < 0) {
+		net_close(net, false);
+		return r;
+	}
+	*ret_net = net;
+	return 0;
+}
+
+struct net *net_close(struct net *net, bool done)
+{
+	if (net == NULL)
+		return NULL;
+	if (net->source.socket != NULL) {
+		/* Time for the goodbyes to go out. */
+		int linger_ms = 300;
+
+		for (uint32_t i = 0; done && i < net->conf->workers_count; i++)
+			if (net->peers[i].state == NET_JOINED)
+				send_bye(net, &net->peers[i].address, ISO_TRAIN_DONE, "done");
+		(void)zmq_setsockopt(net->source.socket, ZMQ_LINGER, &linger_ms, sizeof(linger_ms));
+		loop_remove(net->loop, &net->source);
+		(void)zmq_socket_monitor(net->source.socket, NULL, 0);
+		zmq_close(net->source.socket);
+	}
+	net->zap = zap_close(net->zap);
+	if (net->params_version != UINT64_MAX)
+		zmq_msg_close(&net->params);
+	free(net->gradient);
+	free(net->peers);
+	free(net);
+	return NULL;
+}
+
+struct net_worker_view net_worker_view(const struct net *net, uint32_t worker)
+{
+	const struct peer *peer = &net->peers[worker];
+
+	return (struct net_worker_view){
+		.state = peer->state,
+		.since_ns = peer->since_ns,
+		.heard_ns = peer->heard_ns,
+		.reason = peer->reason,
+	};
+}
+
+const struct net_counters *net_counters(const struct net *net)
+{
+	return &net->counters;
+}
+
+const struct zap_counters *net_zap_counters(const struct net *net)
+{
+	return zap_counters(net->zap);
+}

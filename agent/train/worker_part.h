@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_WORKER_PART_H
+#define ISO_WORKER_PART_H
+
+#include <stdint.h>
+
+#include "agent/train/dataset.h"
+#include "agent/train/worker_compute.h"
+#include "lib/wire/train.h"
+
+/* Which samples are this worker's, as the coordinator's welcome says. */
+struct part {
+	uint32_t *order; /* owns; of the whole set, part by part */
+};
+
+/*
+ * Fills *ret_lesson, which borrows from the part and the data.  Returns NULL, or
+ * why this worker cannot take part; then *ret_lesson is untouched.
+ */
+const char *part_take(struct part *part, const struct iso_train_welcome *welcome,
+		      const struct dataset *data, struct lesson *ret_lesson);
+
+/* A zeroed part is fine. */
+void part_close(struct part *part);
+
+#endif
