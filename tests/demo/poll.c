@@ -82,6 +82,7 @@ static void poll_training(struct demo *demo, struct sample *sample)
 	json_t *reply = ask(demo->coordinator_socket, "status"), *worker;
 	size_t index;
 
+	sample->training = json_is_true(json_object_get(reply, "started"));
 	sample->round = count(reply, "round");
 	sample->accuracy = number(reply, "test_accuracy");
 	sample->worker_cpu_s = number(reply, "worker_cpu_ns") / ISO_NS_PER_S;
@@ -153,8 +154,8 @@ bool poll_ready(const struct demo *demo, const struct sample *sample, char ret_w
 			return false;
 		}
 	}
-	if (sample->round < 1) {
-		snprintf(ret_who, 64, "the first training round");
+	if (!sample->training) {
+		snprintf(ret_who, 64, "the training");
 		return false;
 	}
 	return true;

@@ -13,7 +13,7 @@ void poll_everybody(struct demo *demo, struct sample *ret_sample);
 
 /*
  * Whether the demo may begin: all nodes enforce, measure and hear a neighbour,
- * and the training has had a round.  If not, says on whom it waits.
+ * and the training has begun.  If not, says on whom it waits.
  */
 bool poll_ready(const struct demo *demo, const struct sample *sample, char ret_who[64]);
 

@@ -72,7 +72,7 @@ static void print_training(FILE *out, const struct demo *demo)
 		return;
 	fprintf(out, "Training: %jd rounds with %s; workers computed %.1f s of CPU",
 		(intmax_t)sample->round, demo->options.allocation, sample->worker_cpu_s);
-	if (!isnan(sample->greedy_cpu_s))
+	if (sample->greedy_cpu_s > 0)
 		fprintf(out, ", the greedy rule would have burnt %.1f s (%.2f times as much)",
 			sample->greedy_cpu_s, sample->greedy_cpu_s / sample->worker_cpu_s);
 	fputs(".\n", out);

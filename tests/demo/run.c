@@ -193,6 +193,16 @@ static int move_cotenant(struct demo *demo, double at_s, struct error *reterr)
 	return r;
 }
 
+/* Samples that are already late are left out, but not the one at the end. */
+static uint64_t next_sample(uint64_t at_ns, uint64_t end_ns)
+{
+	uint64_t now_ns = clock_now_ns(), next_ns = at_ns + SAMPLE_NS;
+
+	while (next_ns < now_ns && next_ns < end_ns)
+		next_ns += SAMPLE_NS;
+	return next_ns;
+}
+
 static int go_through_phases(struct demo *demo, struct error *reterr)
 {
 	double third_s = (double)demo->options.seconds / 3;
@@ -205,8 +215,9 @@ static int go_through_phases(struct demo *demo, struct error *reterr)
 	demo->history.phases[1] = (struct phase){ "during", third_s, 2 * third_s };
 	demo->history.phases[2] = (struct phase){ "after", 2 * third_s, 3 * third_s };
 	each_child(demo, begin_measuring);
-	for (uint64_t i = 0; i <= demo->options.seconds * ISO_NS_PER_S / SAMPLE_NS; i++) {
-		int r = watch_until(demo, demo->start_ns + i * SAMPLE_NS);
+	uint64_t end_ns = demo->start_ns + demo->options.seconds * ISO_NS_PER_S;
+	for (uint64_t at_ns = demo->start_ns; at_ns <= end_ns; at_ns = next_sample(at_ns, end_ns)) {
+		int r = watch_until(demo, at_ns);
 		if (r != 0)
 			return error_set(reterr, r, "the run cannot go on without it");
 		double at_s = (double)(clock_now_ns() - demo->start_ns) / ISO_NS_PER_S;
