@@ -32,7 +32,10 @@ check_LIBRARIES += %D%/libisobartest.a
 %C%_libisobartest_a_SOURCES = \
 	%D%/cgroup_fixture.c %D%/cgroup_fixture.h \
 	%D%/load.c %D%/load.h \
-	%D%/test.c %D%/test.h
+	%D%/pagetable.c %D%/pagetable.h \
+	%D%/test.c %D%/test.h \
+	%D%/vectorfield.c %D%/vectorfield.h \
+	%D%/vectorfile.c %D%/vectorfile.h
 test_libs += %D%/libisobartest.a $(agent_libs) $(BLAS_LIBS) $(ZLIB_LIBS) $(CHECK_LIBS)
 
 include tests/unit/local.mk
