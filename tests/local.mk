@@ -24,7 +24,7 @@ test_libs =
 
 unit_tests =
 sim_tests =
-other_tests =
+host_tests =
 fuzz_targets =
 
 if HAVE_CHECK
@@ -51,8 +51,11 @@ include tests/demo/local.mk
 include tests/system/local.mk
 include tests/vm/local.mk
 
-check_PROGRAMS += $(unit_tests) $(sim_tests) $(other_tests) $(fuzz_targets)
-TESTS += $(unit_tests) $(sim_tests) $(other_tests)
+check_PROGRAMS += $(unit_tests) $(sim_tests) $(host_tests) $(fuzz_targets)
+TESTS += $(unit_tests) $(sim_tests)
+if HOST_TESTS
+TESTS += $(host_tests)
+endif
 
 # The tests that need neither privileges nor a kernel feature: what sanitizers run.
 .PHONY: print-pure-tests check-valgrind

@@ -4,6 +4,7 @@
 #include "agent/meter/meter_ebpf.h"
 
 #include <errno.h>
+#include <stddef.h>
 
 #ifdef HAVE_EBPF
 

@@ -18,6 +18,6 @@ check_PROGRAMS += %D%/answer
 %C%_answer_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(ZMQ_CFLAGS)
 %C%_answer_LDADD = $(agent_libs)
 if HAVE_CHECK
-other_tests += %D%/training
+host_tests += %D%/training
 %C%_training_SOURCES = %D%/training.c %D%/cluster.c %D%/cluster.h
 endif

@@ -41,4 +41,6 @@ noinst_PROGRAMS += %D%/demo
 %C%_demo_LDADD = %D%/libdemo.a %D%/libobserver.a $(agent_libs)
 
 dist_check_SCRIPTS += %D%/demo.sh
+if HOST_TESTS
 TESTS += %D%/demo.sh
+endif

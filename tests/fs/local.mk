@@ -1,11 +1,10 @@
 # Control groups: trees of plain files, then the real hierarchy of this host.
-tree_tests = %D%/cgroup %D%/mounts
-host_tests = %D%/host %D%/load
-other_tests += $(tree_tests) $(host_tests)
+unit_tests += %D%/cgroup %D%/mounts
+host_tests += %D%/host %D%/load
 %C%_cgroup_SOURCES = %D%/cgroup.c %D%/tree.c %D%/tree.h
 %C%_mounts_SOURCES = %D%/mounts.c %D%/tree.c %D%/tree.h
 %C%_host_SOURCES = %D%/host.c %D%/group.c %D%/group.h
 %C%_load_SOURCES = %D%/load.c %D%/group.c %D%/group.h
 
-other_tests += %D%/demo
+host_tests += %D%/demo
 %C%_demo_LDADD = tests/demo/libdemo.a tests/demo/libobserver.a $(test_libs)

@@ -10,7 +10,9 @@ endif
 endif
 dist_check_SCRIPTS += %D%/debian.tap %D%/fetch.sh %D%/init.sh %D%/run.sh
 EXTRA_DIST += %D%/merge.awk
+if HOST_TESTS
 TESTS += %D%/debian.tap
+endif
 
 # Last and alone: emulated processors and tests that measure time disturb each other.
 %D%/debian.log: $(filter-out %D%/debian.log,$(TEST_LOGS))
