@@ -7,6 +7,7 @@ lint_tests = \
 	%D%/manhelp.sh \
 	%D%/maninstall.sh \
 	%D%/purity.sh \
+	%D%/readme.sh \
 	%D%/tidy.sh
 dist_check_SCRIPTS += $(lint_tests)
 TESTS += $(lint_tests)
