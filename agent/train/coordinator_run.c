@@ -11,11 +11,15 @@
 #include "lib/quantity.h"
 #include "lib/sgd/step.h"
 
+/* A worker may own nothing for a while; times are then long, not infinite. */
+#define RATE_MIN_CPUS 1e-3
+
 static void apply_speed(struct run *run, uint32_t worker, struct iso_train_speed speed)
 {
+	double rate = iso_rate_cpus(speed.threads, speed.share_ucpu);
+
 	run->slots[worker].speed = speed;
-	iso_strategy_set_rate(run->strategy, worker,
-			      iso_rate_cpus(speed.threads, speed.share_ucpu));
+	iso_strategy_set_rate(run->strategy, worker, rate > RATE_MIN_CPUS ? rate : RATE_MIN_CPUS);
 }
 
 void run_join(struct run *run, uint64_t now_ns, uint32_t worker, struct iso_train_speed speed)
@@ -47,7 +51,8 @@ void run_set_speed(struct run *run, uint64_t now_ns, uint32_t worker, struct iso
 {
 	const struct slot *slot = &run->slots[worker];
 
-	if (!slot->is_present ||
+	/* No threads: a PING or PONG that says nothing of them. */
+	if (!slot->is_present || speed.threads == 0 ||
 	    (slot->speed.threads == speed.threads && slot->speed.share_ucpu == speed.share_ucpu))
 		return;
 	apply_speed(run, worker, speed);

@@ -44,13 +44,13 @@ enum iso_train_type {
 
 /* What a worker can do now.  Rides in HELLO, RESULT, PING and PONG. */
 struct iso_train_speed {
-	uint32_t threads;    /* 1 .. 4096; the coordinator's own PING says 0 */
+	uint32_t threads;    /* 1 .. 4096; 0 in PING and PONG: says nothing of it */
 	uint64_t share_ucpu; /* the node's share as the agent last told it */
 };
 
 struct iso_train_hello {
 	char name[ISO_TRAIN_NAME_BYTES]; /* node name: letters, digits, . _ - */
-	uint64_t node;                   /* node id */
+	uint64_t node;                   /* XXH3 of the name: a worker does not know the cluster */
 	uint32_t incarnation;            /* of the worker process: higher is newer */
 	struct iso_train_speed speed;
 	uint32_t samples;                /* in its training set, before partitioning */

@@ -9,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/net/curve.h"
 #include "agent/train/spawn.h"
+#include "agent/train/trainmsg.h"
 #include "agent/train/workerlink.h"
 #include "tests/cli/cluster.h"
 #include "tests/test.h"
@@ -189,6 +191,80 @@ START_TEST(refuses_a_damaged_checkpoint)
 }
 END_TEST
 
+/* Waits for a message of this type; others may come before it. */
+static void hears(void *socket, enum iso_train_type type)
+{
+	struct trainmsg message;
+	bool is_heard = false;
+
+	for (unsigned ms = 0; !is_heard && ms < CLUSTER_WAIT_MS; ms += 10) {
+		usleep(10000);
+		if (trainmsg_receive(socket, false, &message) < 0)
+			continue;
+		is_heard = message.message.type == type;
+		trainmsg_release(&message);
+	}
+	ck_assert_msg(is_heard, "no %s", iso_train_type_text(type));
+}
+
+static void says(void *socket, const struct iso_train_message *message)
+{
+	const struct trainmsg_peer coordinator = { 0 };
+	int r = -EAGAIN;
+
+	for (unsigned ms = 0; r == -EAGAIN && ms < CLUSTER_WAIT_MS; ms += 10) {
+		usleep(10000);
+		r = trainmsg_send(socket, &coordinator, message, NULL);
+	}
+	ck_assert_int_eq(r, 0);
+}
+
+/* The first worker of the cluster, in this process. */
+static void *connect_worker(void *context)
+{
+	const struct curve_limits limits = { 1 << 20, 10 };
+	char path[128], server_key[CURVE_KEY_BYTES];
+	struct curve_keypair keys;
+	struct error error;
+	void *socket = zmq_socket(context, ZMQ_DEALER);
+
+	snprintf(path, sizeof(path), "%s/coordinator.pub", cluster.folder);
+	ck_assert_msg(curve_public_read(path, server_key, &error) == 0, "%s", error.text);
+	snprintf(path, sizeof(path), "%s/alder.key", cluster.folder);
+	ck_assert_msg(curve_secret_read(path, &keys, &error) == 0, "%s", error.text);
+	ck_assert_int_eq(curve_client(socket, &keys, server_key, &limits, &error), 0);
+	ck_assert_int_eq(curve_connect(socket, cluster.endpoint, &error), 0);
+	return socket;
+}
+
+START_TEST(takes_a_worker_that_owns_nothing_and_says_nothing)
+{
+	void *context = zmq_ctx_new(), *socket;
+	const struct iso_train_message hello = {
+		.type = ISO_TRAIN_HELLO,
+		.hello = { .name = "alder",
+			   .incarnation = 1,
+			   .speed = { 1, 0 },
+			   .samples = 60000,
+			   .features = 784,
+			   .classes = 10,
+			   .data_checksum = 1 },
+	};
+	const struct iso_train_message ping = { .type = ISO_TRAIN_PING };
+
+	cluster_configure(&cluster, "");
+	cluster_start_coordinator(&cluster, NULL);
+	socket = connect_worker(context);
+	says(socket, &hello);
+	hears(socket, ISO_TRAIN_WELCOME);
+	says(socket, &ping);
+	hears(socket, ISO_TRAIN_PONG);
+	ck_assert_double_eq(cluster_number(&cluster, "term"), 1);
+	zmq_close(socket);
+	zmq_ctx_term(context);
+}
+END_TEST
+
 static void ignore(void *context, const struct iso_worker_record *record)
 {
 	(void)context;
@@ -290,6 +366,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, refuses_a_damaged_checkpoint);
 	tcase_add_test(tcase, worker_follows_the_share_and_ends_with_its_agent);
 	tcase_add_test(tcase, lets_no_stranger_in);
+	tcase_add_test(tcase, takes_a_worker_that_owns_nothing_and_says_nothing);
 	tcase_add_test(tcase, names_what_is_wrong_in_the_configuration);
 	suite_add_tcase(suite, tcase);
 	return suite;
