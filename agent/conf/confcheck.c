@@ -179,9 +179,9 @@ static int check_neighbour(struct check *check, struct conf_neighbour *neighbour
 		snprintf(what, sizeof(what), "'%s' is where this node listens", neighbour->address);
 		return neighbour_fails(check, neighbour, what);
 	}
-	if (is_tcp(neighbour->address) && neighbour->public_key[0] == '\0')
+	if (neighbour->public_key[0] == '\0')
 		return neighbour_fails(check, neighbour,
-				       "public-key is not set, and TCP is never used without");
+				       "public-key is not set, and no link goes without");
 	if (!confutil_is_numeric(neighbour->address))
 		warn(check, neighbour->line,
 		     "neighbour %s: '%.60s' is looked up by name, which can block; a number cannot",
@@ -229,7 +229,6 @@ static int check_neighbours(struct check *check)
 static int check_listen(struct check *check)
 {
 	const struct conf *conf = check->conf;
-	bool needs_key = is_tcp(conf->listen);
 	int line = confutil_line(conf_schema(), check->lines, "", "listen");
 
 	if (conf->neighbour_count > 0 && conf->listen[0] == '\0') {
@@ -238,22 +237,11 @@ static int check_listen(struct check *check)
 			  conf->neighbours[0].name);
 		return at_line(check, conf->neighbours[0].line);
 	}
-	for (unsigned i = 0; i < conf->neighbour_count && !needs_key; i++) {
-		needs_key = is_tcp(conf->neighbours[i].address);
-		line = conf->neighbours[i].line;
-	}
-	if (needs_key && conf->secret_key[0] == '\0') {
-		error_set(
-		    check->reterr, -EINVAL,
-		    "secret-key is not set, and TCP is never used without (isobarctl keygen)");
+	if (conf->listen[0] != '\0' && conf->secret_key[0] == '\0') {
+		error_set(check->reterr, -EINVAL,
+			  "secret-key is not set, and no link goes without (isobarctl keygen)");
 		return at_line(check, line);
 	}
-	/* Each end of an edge proves who it is or none does. */
-	for (unsigned i = 0; i < conf->neighbour_count; i++)
-		if ((conf->neighbours[i].public_key[0] == '\0') != (conf->secret_key[0] == '\0'))
-			return neighbour_fails(
-			    check, &conf->neighbours[i],
-			    "public-key and secret-key go together: set both or neither");
 	if (conf->listen[0] != '\0' && !confutil_is_numeric(conf->listen))
 		warn(check, line, "listen: '%.60s' is looked up by name; a number is not",
 		     conf->listen);

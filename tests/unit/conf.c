@@ -248,14 +248,18 @@ START_TEST(an_id_is_that_of_cluster_and_node)
 }
 END_TEST
 
+#define KEY_B "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
+#define KEY_C "Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID"
+
 START_TEST(colliding_ids_are_refused)
 {
-	parses(REQUIRED "listen = ipc:///a\n"
-			"neighbour b { address = ipc:///b }\nneighbour c { address = ipc:///c }\n");
+	parses(REQUIRED "listen = ipc:///a\nsecret-key = /a.key\n"
+			"neighbour b { address = ipc:///b public-key = '" KEY_B "' }\n"
+			"neighbour c { address = ipc:///c public-key = '" KEY_C "' }\n");
 	/* No two short names are known to collide: pretend by giving both the same name. */
 	memcpy(conf.neighbours[1].name, "b", 2);
 	ck_assert_int_eq(conf_check(&conf, "x.conf", NULL, &error), -EINVAL);
-	ck_assert_str_eq(error.text, "x.conf: line 8: neighbour b: its id collides with that of "
+	ck_assert_str_eq(error.text, "x.conf: line 9: neighbour b: its id collides with that of "
 				     "neighbour b: rename one of the two");
 }
 END_TEST
