@@ -148,6 +148,9 @@ int job_open(const struct conf *conf, uint64_t first_ucpu, struct job **ret_job,
 	}
 	job->conf = conf;
 	job->wake_at_ns = UINT64_MAX;
+	/* Until the ancestors have been looked at. */
+	job->view.ceiling_ucpu = (int64_t)conf->ceiling_ucpu;
+	job->view.cpus = 1;
 	iso_demand_init(&job->demand, DEMAND_TAU_NS);
 	enum iso_status status = iso_quota_init(memory, iso_quota_size(), &config, &job->quota);
 	assert(status == ISO_OK); /* conf_check() has seen the period */
@@ -266,8 +269,11 @@ static void observe_ceiling(struct job *job, uint64_t now_ns)
 	job->effective_at_ns = now_ns;
 	job->view.cpus = effective->cpus > 0 ? effective->cpus : 1;
 	job->view.ceiling_ucpu = (int64_t)job->conf->ceiling_ucpu;
-	if ((int64_t)effective->ceiling_ucpu < job->view.ceiling_ucpu)
+	if (effective->ceiling_ucpu < job->conf->ceiling_ucpu)
 		job->view.ceiling_ucpu = (int64_t)effective->ceiling_ucpu;
+	/* An ancestor that allows less than the floor limits the job without our help. */
+	if (job->view.ceiling_ucpu < (int64_t)job->conf->floor_ucpu)
+		job->view.ceiling_ucpu = (int64_t)job->conf->floor_ucpu;
 }
 
 /*
