@@ -186,7 +186,7 @@ static void check_cgroup(struct preflight *preflight, const struct conf *conf)
 }
 
 /* There and writable, or its nearest ancestor is. */
-static bool check_directory(struct preflight *preflight, const char *requirement, const char *path)
+static void check_directory(struct preflight *preflight, const char *requirement, const char *path)
 {
 	char parent[CONF_PATH_BYTES];
 	struct statvfs fs;
@@ -199,16 +199,15 @@ static bool check_directory(struct preflight *preflight, const char *requirement
 		row(preflight, requirement, PREFLIGHT_MISSING,
 		    errno == EROFS ? "mount it rw" : "make it, owned by the user isobard runs as",
 		    "%.120s: %s", parent, strerror(errno));
-		return false;
+		return;
 	}
 	if (is_there && statvfs(path, &fs) == 0 && fs.f_bavail == 0 && fs.f_blocks != 0) {
 		row(preflight, requirement, PREFLIGHT_MISSING, "make room", "%.120s: disk full",
 		    path);
-		return false;
+		return;
 	}
 	row(preflight, requirement, PREFLIGHT_OK, NULL, "%.120s%s", path,
 	    is_there ? "" : " is not there yet and can be made");
-	return is_there;
 }
 
 static void check_journal(struct preflight *preflight, const struct conf *conf)
@@ -234,6 +233,9 @@ static void check_journal(struct preflight *preflight, const struct conf *conf)
 		row(preflight, "journal", PREFLIGHT_MISSING,
 		    "a new node: isobard --init -f FILE, once; any other: its share is lost here",
 		    "there is none in %.150s", conf->state_directory);
+	} else if (r == -EACCES) {
+		row(preflight, "journal", PREFLIGHT_MISSING, "check as the user isobard runs as",
+		    "%.180s", error.text);
 	} else {
 		row(preflight, "journal", PREFLIGHT_MISSING,
 		    "it is never replaced by a guess: see isobard(8), DIAGNOSTICS", "%.180s",
@@ -253,8 +255,10 @@ static void check_keys(struct preflight *preflight, const struct conf *conf)
 	}
 	if (curve_secret_read(conf->secret_key, &keys, &error) < 0) {
 		row(preflight, "keys", PREFLIGHT_MISSING,
-		    error.code == -EPERM ? "chmod 600, and make a new pair if others could read it"
-					 : "isobarctl keygen --output PREFIX",
+		    error.code == -EACCES  ? "check as the user isobard runs as, its owner"
+		    : error.code == -EPERM ? "chmod 600, and make a new pair if others could "
+					     "read it"
+					   : "isobarctl keygen --output PREFIX",
 		    "%.180s", error.text);
 		return;
 	}
@@ -376,12 +380,14 @@ void preflight_run(const char *file, struct preflight *ret_preflight)
 		return;
 	if (has_controller)
 		check_cgroup(preflight, &conf);
-	if (check_directory(preflight, "state directory", conf.state_directory))
-		check_journal(preflight, &conf);
-	else
+	check_directory(preflight, "state directory", conf.state_directory);
+	/* Only where there is certainly none may anybody be told to make one. */
+	if (access(conf.state_directory, F_OK) < 0 && errno == ENOENT)
 		row(preflight, "journal", PREFLIGHT_MISSING,
 		    "a new node: isobard --init -f FILE, once", "no state directory yet");
-	(void)check_directory(preflight, "run directory", conf.run_directory);
+	else
+		check_journal(preflight, &conf);
+	check_directory(preflight, "run directory", conf.run_directory);
 	check_keys(preflight, &conf);
 	check_network(preflight, &conf);
 	check_group(preflight, &conf);

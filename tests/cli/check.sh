@@ -93,6 +93,22 @@ missing  keys               $(sed -n 's/^missing *keys *//p' stdout)
 command='what is said of a damaged journal'
 grep -q "journal.*$work/state/journal" stdout || complain 'does not name it'
 
+# What another user may not look at is not missing: nobody is told to make it again.
+other='setpriv --reuid=65534 --regid=65534 --clear-groups'
+if [ "$(id -u)" -eq 0 ] && $other "$ctl" version >/dev/null 2>&1; then
+	chmod 755 "$work"
+	chmod 600 a.key
+	chmod 700 state
+	# shellcheck disable=SC2086 # a command
+	run $other "$ctl" check -f a.conf
+	ends 1
+	keep '/^missing *\(journal\|keys\) /,/remedy/!d'
+	out "missing  journal            open '$work/state': Permission denied
+                            remedy: check as the user isobard runs as
+missing  keys               open '$work/a.key': Permission denied
+                            remedy: check as the user isobard runs as, its owner"
+fi
+
 # Its own public key for a neighbour.
 chmod 600 a.key
 sed -i "s|public-key = .*|public-key = $work/a.pub|" a.conf
