@@ -23,9 +23,15 @@ static int open_state_directory(const struct conf *conf, struct error *reterr)
 {
 	int fd = open(conf->state_directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (fd < 0)
-		return error_errno(reterr, -errno, "state directory %s", conf->state_directory);
-	return fd;
+	if (fd >= 0)
+		return fd;
+	if (errno == ENOENT)
+		return error_set(reterr, -ENOENT,
+				 "state directory %s: there is none: make it with --init if "
+				 "this node is new; that of another one is on a disk that is not "
+				 "mounted",
+				 conf->state_directory);
+	return error_errno(reterr, -errno, "state directory %s", conf->state_directory);
 }
 
 int node_create(const struct conf *conf, struct error *reterr)
@@ -225,9 +231,6 @@ static int open_trade(struct node *node, struct error *reterr)
 	int r = journal_open(fd, node->conf->state_directory, NULL, config.cluster, config.node,
 			     &node->journal, &record, reterr);
 	close(fd);
-	if (r == -ENOENT)
-		return error_wrap(reterr, "no journal; a new node needs isobard --init once, "
-				  "a lost one must not be made up");
 	if (r < 0)
 		return r;
 	status = iso_trade_open(node->trade, &record);

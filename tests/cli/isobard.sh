@@ -55,11 +55,18 @@ state-directory = $work/state
 run-directory = $work/run
 END
 
-# A journal is made once, on demand, and never by a start.
-mkdir -p state run
+# A journal is made once, on demand, and never by a start, which says how.
 run "$isobard" -f a.conf
 ends 1
 out ''
+err "isobard: state directory $work/state: there is none: make it with --init if this\
+ node is new; that of another one is on a disk that is not mounted"
+mkdir -p state
+run "$isobard" -f a.conf
+ends 1
+out ''
+err "isobard: no journal '$work/state/journal': make one with --init if this node is new;\
+ if it is not, its share is lost here; see CAVEATS in isobard(8)"
 run "$isobard" --init -f a.conf
 ends 0
 out "isobard: node a of cluster lab: journal made in $work/state"
