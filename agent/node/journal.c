@@ -168,7 +168,9 @@ static int recover(const struct journal *journal, uint64_t cluster, uint64_t nod
 		return error_set(reterr, -EUCLEAN,
 				 "journal '%s' is damaged (%s) and a share is never made up; see "
 				 "CAVEATS in isobard(8)",
-				 journal->path, iso_status_text(status));
+				 journal->path,
+				 status == ISO_E_DAMAGED ? "no slot is surely the newest"
+							 : iso_status_text(status));
 	if (record.cluster != cluster)
 		return error_set(reterr, -EXDEV, "journal '%s' is of another cluster",
 				 journal->path);
