@@ -64,12 +64,15 @@ static int write_pid(int fd, const char *path, struct error *reterr)
 int controlsock_lock(const char *path, int *ret_fd, struct error *reterr)
 {
 	for (;;) {
-		int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+		/* Whoever can open it, if only to read, can hold it and keep us from starting. */
+		int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 		int r = 0;
 
 		if (fd < 0)
 			return error_errno(reterr, -errno, "create '%s'", path);
-		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		if (fchmod(fd, 0600) < 0)
+			r = error_errno(reterr, -errno, "close '%s' to others", path);
+		else if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 			r = errno == EWOULDBLOCK ? busy(fd, path, reterr)
 						 : error_errno(reterr, -errno, "lock '%s'", path);
 		/* Between open and lock the holder may have removed it on its way out. */

@@ -4,6 +4,7 @@
 #include "agent/control/control.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
 #include <signal.h>
@@ -450,6 +451,28 @@ START_TEST(the_mode_of_the_socket_is_as_configured)
 }
 END_TEST
 
+/* Who can open the lock can hold it, and keep the agent from starting again after a crash. */
+START_TEST(nobody_else_can_open_the_lock)
+{
+	struct control_config config = configure();
+	struct loop loop = { 0 };
+	struct control *control = NULL;
+	char lock[96];
+	struct stat st;
+
+	snprintf(lock, sizeof(lock), "%s/lock", directory);
+	/* Left behind by a version that was more generous. */
+	int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fchmod(fd, 0644), 0);
+	close(fd);
+	ck_assert_int_eq(control_open(&config, &loop, &control, &error), 0);
+	ck_assert_int_eq(stat(lock, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0600);
+	control = control_close(control);
+}
+END_TEST
+
 START_TEST(says_why_nobody_answers)
 {
 	json_t *request = json_pack("{s:s}", "command", "ask"), *reply = NULL;
@@ -520,6 +543,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, refuses_what_is_in_its_way);
 	tcase_add_test(tcase, only_root_and_the_group_may_change_the_state);
 	tcase_add_test(tcase, the_mode_of_the_socket_is_as_configured);
+	tcase_add_test(tcase, nobody_else_can_open_the_lock);
 	tcase_add_test(tcase, says_why_nobody_answers);
 	tcase_add_test(tcase, survives_random_packets);
 	suite_add_tcase(suite, tcase);
