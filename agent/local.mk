@@ -22,6 +22,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/cgroup/cgroup_file.c \
 	%D%/cgroup/cgroup_library.c %D%/cgroup/cgroup_library.h \
 	%D%/cgroup/cgroup_limits.c \
+	%D%/cgroup/cgroup_lock.c \
 	%D%/cgroup/cgroup_manage.c \
 	%D%/cgroup/cgroup_saved.c \
 	%D%/cgroup/cgroup_v1.c \

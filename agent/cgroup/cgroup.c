@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -235,9 +234,9 @@ static int take_over(struct cgroup *cgroup, const struct cgroup_config *config,
 	}
 	if (cgroup->backend->read_limit(cgroup->dir_fd, &unused) == -ENOENT)
 		return cgroup_explain_no_files(cgroup, reterr);
-	if (!cgroup->dry_run && flock(cgroup->dir_fd, LOCK_EX | LOCK_NB) < 0)
-		return error_set(reterr, -EBUSY, "another agent manages this group already");
-	result = check_type(cgroup, reterr);
+	result = cgroup->dry_run ? 0 : cgroup_lock(cgroup, reterr);
+	if (result == 0)
+		result = check_type(cgroup, reterr);
 	if (result == 0)
 		result = check_writable(cgroup, reterr);
 	if (result == 0)

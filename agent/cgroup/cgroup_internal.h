@@ -102,6 +102,9 @@ int cgroup_explain_no_files(const struct cgroup *cgroup, struct error *reterr);
 /* Removes what we created, from the group upwards; what is in use stays: -EBUSY for the group. */
 int cgroup_remove_created(struct cgroup *cgroup, struct error *reterr);
 
+/* cgroup_lock.c: -EBUSY if another agent holds the group, until its dir_fd is closed. */
+int cgroup_lock(const struct cgroup *cgroup, struct error *reterr);
+
 /* cgroup_saved.c: the original limit over a crash. */
 int cgroup_saved_load(struct cgroup *cgroup, bool *ret_found, struct error *reterr);
 int cgroup_saved_store(const struct cgroup *cgroup, struct error *reterr);
