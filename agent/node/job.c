@@ -41,6 +41,7 @@ struct job {
 	uint64_t wake_at_ns;
 	uint64_t effective_at_ns; /* when the ancestors were last looked at */
 	uint64_t reopen_at_ns;
+	char trouble[256]; /* why it is not known, or not up to us, what the kernel enforces */
 };
 
 static int open_cgroup(struct job *job, uint64_t first_ucpu, struct error *reterr)
@@ -223,19 +224,26 @@ static void move_meter(struct job *job)
 	open_meter(job);
 }
 
-/* Same path, new directory: the meter follows, the policy starts from what is there. */
+/* Same path, new directory: until all follows, whoever runs in there is not limited by us. */
 static void reopen(struct job *job, uint64_t now_ns)
 {
 	struct error error = { 0 };
+	struct cgroup *gone = job->cgroup;
 
+	if (access(cgroup_directory(gone), F_OK) < 0)
+		job->trouble[0] = '\0';
+	else if (job->trouble[0] == '\0')
+		snprintf(job->trouble, sizeof(job->trouble), "there again, but not limited yet");
 	if (now_ns < job->reopen_at_ns)
 		return;
 	job->reopen_at_ns = now_ns + REOPEN_EVERY_NS;
-	struct cgroup *gone = job->cgroup;
 	if (open_cgroup(job, job->conf->floor_ucpu, &error) < 0) {
+		if (job->trouble[0] != '\0')
+			snprintf(job->trouble, sizeof(job->trouble), "%.255s", error.text);
 		job->cgroup = gone;
 		return;
 	}
+	job->trouble[0] = '\0';
 	cgroup_close(gone);
 	move_meter(job);
 	job->effective_at_ns = 0;
@@ -249,8 +257,13 @@ static bool observe_limit(struct job *job, uint64_t now_ns)
 	struct cgroup_limit limit;
 
 	(void)cgroup_check(job->cgroup, now_ns, &error); /* the state keeps the reason */
-	if (cgroup_read(job->cgroup, &limit, &error) < 0)
+	if (cgroup_read(job->cgroup, &limit, &error) < 0) {
+		/* That it has gone is a state of its own. */
+		if (cgroup_state(job->cgroup) != CGROUP_GONE)
+			snprintf(job->trouble, sizeof(job->trouble), "%.255s", error.text);
 		return false;
+	}
+	job->trouble[0] = '\0';
 	if (job->view.limit.quota_us != limit.quota_us || limit.unlimited)
 		iso_quota_wrote(job->quota, now_ns, limit.unlimited ? 0 : limit.quota_us);
 	take_limit(job, &limit);
@@ -264,10 +277,11 @@ static void observe_ceiling(struct job *job, uint64_t now_ns)
 
 	if (job->effective_at_ns != 0 && now_ns - job->effective_at_ns < EFFECTIVE_EVERY_NS)
 		return;
-	if (cgroup_effective(job->cgroup, effective, &error) < 0)
+	/* No CPU: one list was read before a CPU came or went, the other after. */
+	if (cgroup_effective(job->cgroup, effective, &error) < 0 || effective->cpus == 0)
 		return; /* the last known ones stay */
 	job->effective_at_ns = now_ns;
-	job->view.cpus = effective->cpus > 0 ? effective->cpus : 1;
+	job->view.cpus = effective->cpus;
 	job->view.ceiling_ucpu = (int64_t)job->conf->ceiling_ucpu;
 	if (effective->ceiling_ucpu < job->conf->ceiling_ucpu)
 		job->view.ceiling_ucpu = (int64_t)effective->ceiling_ucpu;
@@ -349,6 +363,12 @@ static void observe_use(struct job *job, uint64_t now_ns)
 					guess_demand(job, throttled);
 }
 
+/* The group was made anew, and we have no hold on it. */
+static bool is_out_of_reach(const struct job *job)
+{
+	return cgroup_state(job->cgroup) == CGROUP_GONE && job->trouble[0] != '\0';
+}
+
 void job_observe(struct job *job, uint64_t now_ns)
 {
 	if (cgroup_state(job->cgroup) == CGROUP_GONE)
@@ -358,7 +378,9 @@ void job_observe(struct job *job, uint64_t now_ns)
 	observe_use(job, now_ns);
 	job->view.at_ns = now_ns;
 
-	if (cgroup_state(job->cgroup) == CGROUP_GONE) {
+	if (is_out_of_reach(job)) {
+		job->view.enforced_ucpu = INT64_MAX;
+	} else if (cgroup_state(job->cgroup) == CGROUP_GONE) {
 		/* No job, no use, no limit to exceed: its share is there for the others. */
 		job->view.enforced_ucpu = 0;
 		job->view.metered = true;
@@ -404,6 +426,8 @@ int job_limit(struct job *job, uint64_t now_ns, int64_t entitled_ucpu, struct er
 	int r = 0;
 
 	assert(entitled_ucpu > 0);
+	if (is_out_of_reach(job))
+		return error_set(reterr, -EUNATCH, "%s", job->trouble);
 	if (cgroup_state(job->cgroup) == CGROUP_GONE)
 		return 0;
 	enum iso_status status = iso_quota_step(job->quota, &event, &update);
@@ -438,6 +462,10 @@ const char *job_state(const struct job *job, const char **ret_reason)
 	enum cgroup_state state = cgroup_state(job->cgroup);
 	const char *missing = job_meter_reason(job);
 
+	if (job->trouble[0] != '\0') {
+		*ret_reason = job->trouble;
+		return cgroup_state_name(CGROUP_DEGRADED);
+	}
 	*ret_reason = cgroup_reason(job->cgroup);
 	if (state == CGROUP_OK && missing != NULL) {
 		*ret_reason = missing;

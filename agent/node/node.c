@@ -171,9 +171,11 @@ static void tick(struct node *node, uint64_t now_ns)
 	if (plan.record && !make_durable(node))
 		return;
 	node->entitled_ucpu = iso_trade_commit(node->trade, node->durable_seq);
-	if (job_limit(node->job, now_ns, node->entitled_ucpu, &error) < 0 && !node->limit_failed)
-		log_warn("cgroup %s: %s; trying again at the next tick", node->conf->cgroup,
+	int r = job_limit(node->job, now_ns, node->entitled_ucpu, &error);
+	if (r < 0 && !node->raise_failed && !node->limit_failed)
+		log_warn("cgroup %s: %s; trying again at each tick", node->conf->cgroup,
 			 error.text);
+	node->raise_failed = r < 0;
 	send_all(node);
 	if (node->link != NULL)
 		link_tick(node->link, now_ns);

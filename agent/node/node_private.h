@@ -38,6 +38,7 @@ struct node {
 	uint64_t journal_writes;
 	bool failed;
 	bool limit_failed;       /* the last lowering did; logged once */
+	bool raise_failed;       /* likewise */
 	char decision[256];      /* the last transfer given, in words */
 	uint64_t decided_ns;
 };

@@ -1,9 +1,10 @@
 # Control groups: trees of plain files, then the real hierarchy of this host.
 unit_tests += %D%/cgroup %D%/mounts
-host_tests += %D%/host %D%/load
+host_tests += %D%/host %D%/job %D%/load
 %C%_cgroup_SOURCES = %D%/cgroup.c %D%/tree.c %D%/tree.h
 %C%_mounts_SOURCES = %D%/mounts.c %D%/tree.c %D%/tree.h
 %C%_host_SOURCES = %D%/host.c %D%/group.c %D%/group.h
+%C%_job_SOURCES = %D%/job.c %D%/group.c %D%/group.h
 %C%_load_SOURCES = %D%/load.c %D%/group.c %D%/group.h
 
 host_tests += %D%/demo

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * agent/node/job on the real hierarchy, where it gets in the job's way or
+ * strangers get in ours: what must never come of it is a limit that is
+ * believed in and not there.
+ */
+#include "config.h"
+
+#include "agent/node/job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "agent/base/clock.h"
+#include "tests/fs/group.h"
+#include "tests/test.h"
+
+#define SECOND_NS 1000000000ull
+#define SHARE	  300000
+#define STRANGER  65534
+
+static struct conf conf; /* too large for the stack */
+static char directory[PATH_MAX];
+
+static void setup(void)
+{
+	group_clean();
+	memset(&conf, 0, sizeof(conf));
+	snprintf(conf.cgroup, sizeof(conf.cgroup), "%s", group_path("job"));
+	snprintf(conf.state_directory, sizeof(conf.state_directory), "/tmp");
+	conf.period_ns = 100000000;
+	conf.floor_ucpu = 10000;
+	conf.ceiling_ucpu = 1000000;
+	conf.on_exit = CONF_ON_EXIT_KEEP;
+	conf.trading.tick_ns = SECOND_NS;
+	group_make("job");
+	group_directory("job", directory);
+}
+
+static void teardown(void)
+{
+	group_clean();
+	(void)unlink("/tmp/limit-before");
+}
+
+static struct job *must_open(void)
+{
+	struct error error = { 0 };
+	struct job *job = NULL;
+
+	ck_assert_msg(job_open(&conf, conf.floor_ucpu, &job, &error) == 0, "%s", error.text);
+	return job;
+}
+
+static const char *state_of(const struct job *job)
+{
+	const char *reason;
+
+	return job_state(job, &reason);
+}
+
+START_TEST(a_group_that_goes_before_the_first_look_is_a_state)
+{
+	struct job *job = must_open();
+
+	ck_assert_int_eq(rmdir(directory), 0);
+	job_observe(job, clock_now_ns());
+	ck_assert_str_eq(state_of(job), "gone");
+	ck_assert_int_eq(job_view(job)->ceiling_ucpu, 1000000);
+	ck_assert_uint_ge(job_view(job)->cpus, 1);
+	ck_assert_int_eq(job_view(job)->enforced_ucpu, 0);
+	job_close(job);
+}
+END_TEST
+
+START_TEST(a_new_group_out_of_reach_is_no_limit)
+{
+	uint64_t now_ns = clock_now_ns();
+	struct job *job = must_open();
+	struct error error = { 0 };
+
+	job_observe(job, now_ns);
+	ck_assert_int_eq(job_limit(job, now_ns, SHARE, &error), 0);
+	ck_assert_int_eq(rmdir(directory), 0);
+	now_ns += SECOND_NS;
+	job_observe(job, now_ns);
+	/* Nobody is there to be limited: the share may go to others. */
+	ck_assert_int_eq(job_view(job)->enforced_ucpu, 0);
+	ck_assert(!job_view(job)->hold);
+	ck_assert_int_eq(job_limit(job, now_ns, SHARE, &error), 0);
+
+	/* The job is back, and something keeps us from it. */
+	group_make("job");
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_eq(flock(fd, LOCK_EX | LOCK_NB), 0);
+	for (int i = 0; i < 3; i++) {
+		now_ns += SECOND_NS / 2;
+		job_observe(job, now_ns);
+		ck_assert_int_eq(job_view(job)->enforced_ucpu, INT64_MAX);
+		ck_assert(job_view(job)->hold);
+		ck_assert_int_lt(job_limit(job, now_ns, SHARE, &error), 0);
+		ck_assert_str_eq(state_of(job), "degraded");
+	}
+	ck_assert_ptr_nonnull(strstr(error.text, "another agent"));
+
+	close(fd);
+	now_ns += 2 * SECOND_NS;
+	job_observe(job, now_ns);
+	ck_assert_int_eq(job_limit(job, now_ns, SHARE, &error), 0);
+	ck_assert_int_le(job_view(job)->enforced_ucpu, SHARE);
+	ck_assert_str_ne(state_of(job), "gone");
+	job_close(job);
+}
+END_TEST
+
+START_TEST(an_ancestor_below_the_least_quota_leaves_a_share_to_enforce)
+{
+	struct error error = { 0 };
+
+	if (group_version() == 1)
+		return; /* there the kernel refuses the child's limit, too */
+	group_write_limit("", 1000, 1000000);
+	struct job *job = must_open();
+	uint64_t now_ns = clock_now_ns();
+
+	job_observe(job, now_ns);
+	ck_assert_int_eq(job_limit(job, now_ns, job_view(job)->ceiling_ucpu, &error), 0);
+	job_close(job);
+}
+END_TEST
+
+/* Everybody may open the directory of a group, and flock() asks for no more. */
+START_TEST(a_stranger_cannot_lock_us_out)
+{
+	struct error error = { 0 };
+	struct job *job = NULL;
+	int ready[2];
+	char byte;
+
+	ck_assert_int_eq(pipe(ready), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		if (setgid(STRANGER) < 0 || setuid(STRANGER) < 0)
+			_exit(1);
+		int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (flock(fd, LOCK_SH | LOCK_NB) < 0 || write(ready[1], "", 1) != 1)
+			_exit(2);
+		pause();
+		_exit(3);
+	}
+	ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+	int r = job_open(&conf, conf.floor_ucpu, &job, &error);
+	group_kill(pid);
+	ck_assert_msg(r == 0, "%s", error.text);
+	job_close(job);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = suite_create("job");
+	TCase *tcase = tcase_create("group");
+
+	group_start();
+	tcase_set_timeout(tcase, 60);
+	tcase_add_unchecked_fixture(tcase, NULL, group_end);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, a_group_that_goes_before_the_first_look_is_a_state);
+	tcase_add_test(tcase, a_new_group_out_of_reach_is_no_limit);
+	tcase_add_test(tcase, an_ancestor_below_the_least_quota_leaves_a_share_to_enforce);
+	tcase_add_test(tcase, a_stranger_cannot_lock_us_out);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
