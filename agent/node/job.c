@@ -35,6 +35,7 @@ struct job {
 	struct iso_quota *quota;
 	struct job_view view;
 	struct cgroup_stat stat;
+	bool contested; /* another writer's limit, which is left alone for now */
 	bool has_stat;
 	bool has_used;
 	uint64_t used_ns;
@@ -256,7 +257,8 @@ static bool observe_limit(struct job *job, uint64_t now_ns)
 	struct error error = { 0 };
 	struct cgroup_limit limit;
 
-	(void)cgroup_check(job->cgroup, now_ns, &error); /* the state keeps the reason */
+	/* The state keeps the reason. */
+	job->contested = cgroup_check(job->cgroup, now_ns, &error) == -ESTALE;
 	if (cgroup_read(job->cgroup, &limit, &error) < 0) {
 		/* That it has gone is a state of its own. */
 		if (cgroup_state(job->cgroup) != CGROUP_GONE)
@@ -403,8 +405,10 @@ static int write_quota(struct job *job, uint64_t now_ns, uint64_t quota_us,
 	int r = cgroup_write(job->cgroup, quota_us, reterr);
 
 	job->view.quota_writes++;
-	if (r == 0)
+	if (r == 0) {
 		iso_quota_wrote(job->quota, now_ns, quota_us);
+		job->view.written_us = quota_us;
+	}
 	/* Whatever the write said: what counts is what the kernel has now. */
 	if (cgroup_read(job->cgroup, &limit, NULL) == 0)
 		take_limit(job, &limit);
@@ -436,7 +440,8 @@ int job_limit(struct job *job, uint64_t now_ns, int64_t entitled_ucpu, struct er
 				 (long long)entitled_ucpu);
 	job->wake_at_ns = update.wake_at_ns;
 	job->view.debt_ns = update.debt_ns;
-	if (update.write)
+	/* Two that put it right again at every look would refill the job's pool each time. */
+	if (update.write && !job->contested)
 		r = write_quota(job, now_ns, update.quota_us, reterr);
 	if (r == -ENODEV)
 		return 0;

@@ -26,7 +26,8 @@ struct job;
 struct job_view {
 	uint64_t at_ns;
 	int64_t enforced_ucpu;   /* by the kernel's quota, rounded up; INT64_MAX: no limit */
-	struct cgroup_limit limit;
+	struct cgroup_limit limit;   /* as read from the kernel */
+	uint64_t written_us;     /* the last quota that was written, ours; 0: none yet */
 	int64_t ceiling_ucpu;    /* configured, ancestors, cpuset or online CPUs: the least */
 	struct cgroup_effective effective;
 	uint32_t cpus;           /* the job may run on */
@@ -68,7 +69,8 @@ const struct job_view *job_view(const struct job *job);
  * Enforces a share.  0: the kernel now enforces at most entitled_ucpu, as read
  * back into the view; a raise may be put off to a better moment.  A group that
  * has gone enforces nothing, which is at most anything.  -errno: it may
- * enforce more.
+ * enforce more; -ESTALE: another writer's value, which cgroup_check() puts
+ * right at its own pace.
  */
 int job_limit(struct job *job, uint64_t now_ns, int64_t entitled_ucpu, struct error *reterr);
 

@@ -147,6 +147,23 @@ static void remember_decision(struct node *node, uint64_t now_ns)
 	}
 }
 
+/* The log tells when a state begins and ends; status shows it in between. */
+static void log_job_state(struct node *node)
+{
+	const char *reason, *state = job_state(node->job, &reason);
+	bool is_first = node->job_state == NULL;
+
+	if (!is_first && strcmp(state, node->job_state) == 0)
+		return;
+	node->job_state = state;
+	if (is_first)
+		return; /* what is amiss at the start has been said by then */
+	if (reason[0] != '\0')
+		log_warn("cgroup %s: %s: %s", node->conf->cgroup, state, reason);
+	else
+		log_info("cgroup %s: ok again", node->conf->cgroup);
+}
+
 static void tick(struct node *node, uint64_t now_ns)
 {
 	struct error error = { 0 };
@@ -172,7 +189,9 @@ static void tick(struct node *node, uint64_t now_ns)
 		return;
 	node->entitled_ucpu = iso_trade_commit(node->trade, node->durable_seq);
 	int r = job_limit(node->job, now_ns, node->entitled_ucpu, &error);
-	if (r < 0 && !node->raise_failed && !node->limit_failed)
+	log_job_state(node);
+	/* Another writer's value is put right at a slower pace, and is a state. */
+	if (r < 0 && r != -ESTALE && !node->raise_failed && !node->limit_failed)
 		log_warn("cgroup %s: %s; trying again at each tick", node->conf->cgroup,
 			 error.text);
 	node->raise_failed = r < 0;

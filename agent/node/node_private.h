@@ -39,6 +39,7 @@ struct node {
 	bool failed;
 	bool limit_failed;       /* the last lowering did; logged once */
 	bool raise_failed;       /* likewise */
+	const char *job_state;   /* the last that was logged; NULL: none yet */
 	char decision[256];      /* the last transfer given, in words */
 	uint64_t decided_ns;
 };

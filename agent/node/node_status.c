@@ -150,13 +150,15 @@ static void fill_job(struct status *status, const struct node *node)
 {
 	const struct job_view *view = job_view(node->job);
 
-	status->quota_us = view->limit.unlimited ? STATUS_UNKNOWN : (int64_t)view->limit.quota_us;
-	status->readback_us = status->quota_us;
+	status->quota_us = view->written_us == 0 ? STATUS_UNKNOWN : (int64_t)view->written_us;
+	status->readback_us =
+		view->limit.unlimited ? STATUS_UNKNOWN : (int64_t)view->limit.quota_us;
 	status->period_us = (int64_t)(node->conf->period_ns / 1000);
 	status->enforced_ucpu =
 		view->enforced_ucpu == INT64_MAX ? STATUS_UNKNOWN : view->enforced_ucpu;
 	status->effective_ucpu = (int64_t)view->effective.ucpu;
-	status->effective_by = view->effective.by;
+	status->effective_by = view->effective.ucpu < view->effective.ceiling_ucpu ?
+				       "quota" : view->effective.by;
 	status->ceiling_ucpu = view->ceiling_ucpu;
 	if (view->metered) {
 		status->on_cpu_ucpu = (int64_t)view->on_cpu_ucpu;

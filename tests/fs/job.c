@@ -23,6 +23,8 @@
 #define SECOND_NS 1000000000ull
 #define SHARE	  300000
 #define STRANGER  65534
+#define OURS_US	  30000
+#define THEIRS_US 45000
 
 static struct conf conf; /* too large for the stack */
 static char directory[PATH_MAX];
@@ -161,6 +163,74 @@ START_TEST(a_stranger_cannot_lock_us_out)
 }
 END_TEST
 
+static int64_t kernel_has_us(void)
+{
+	int64_t quota_us;
+	uint64_t period_us;
+
+	group_read_limit(directory, &quota_us, &period_us);
+	return quota_us;
+}
+
+static int tick(struct job *job, uint64_t now_ns)
+{
+	struct error error = { 0 };
+
+	job_observe(job, now_ns);
+	return job_limit(job, now_ns, SHARE, &error);
+}
+
+START_TEST(fights_no_other_writer_but_puts_it_right_at_its_own_pace)
+{
+	struct job *job = must_open();
+	uint64_t now_ns = 1000 * SECOND_NS;
+	unsigned repairs = 0, ticks = 0;
+
+	ck_assert_int_eq(tick(job, now_ns), 0);
+	ck_assert_int_eq(kernel_has_us(), OURS_US);
+
+	/* The other one insists: whenever its value is gone it writes it again. */
+	for (; strcmp(state_of(job), "conflict") != 0; ticks++) {
+		ck_assert_uint_lt(ticks, 100);
+		group_write_limit("job", THEIRS_US, 100000);
+		now_ns += SECOND_NS;
+		(void)tick(job, now_ns);
+	}
+	for (unsigned i = 0; i < 120; i++) {
+		group_write_limit("job", THEIRS_US, 100000);
+		now_ns += SECOND_NS;
+		int r = tick(job, now_ns);
+		bool is_ours = kernel_has_us() == OURS_US;
+
+		/* Said as it is: not obeyed, and what the kernel enforces instead. */
+		ck_assert_int_eq(r, is_ours ? 0 : -ESTALE);
+		ck_assert_int_eq(job_view(job)->enforced_ucpu, is_ours ? SHARE : 450000);
+		ck_assert_uint_eq(job_view(job)->limit.quota_us, is_ours ? OURS_US : THEIRS_US);
+		ck_assert_uint_eq(job_view(job)->written_us, OURS_US);
+		ck_assert(job_view(job)->hold);
+		repairs += is_ours;
+	}
+	ck_assert_uint_ge(repairs, 1);
+	ck_assert_uint_le(repairs, 3);
+	job_close(job);
+}
+END_TEST
+
+START_TEST(puts_a_single_change_right_at_once)
+{
+	struct job *job = must_open();
+	uint64_t now_ns = 1000 * SECOND_NS;
+
+	ck_assert_int_eq(tick(job, now_ns), 0);
+	group_write_limit("job", THEIRS_US, 100000);
+	now_ns += SECOND_NS;
+	ck_assert_int_eq(tick(job, now_ns), 0);
+	ck_assert_int_eq(kernel_has_us(), OURS_US);
+	ck_assert_str_eq(state_of(job), "drifted");
+	job_close(job);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("job");
@@ -174,6 +244,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_new_group_out_of_reach_is_no_limit);
 	tcase_add_test(tcase, an_ancestor_below_the_least_quota_leaves_a_share_to_enforce);
 	tcase_add_test(tcase, a_stranger_cannot_lock_us_out);
+	tcase_add_test(tcase, puts_a_single_change_right_at_once);
+	tcase_add_test(tcase, fights_no_other_writer_but_puts_it_right_at_its_own_pace);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
