@@ -24,6 +24,7 @@ test_libs =
 
 unit_tests =
 sim_tests =
+model_tests =
 host_tests =
 fuzz_targets =
 
@@ -43,6 +44,7 @@ include tests/sim/local.mk
 include tests/fs/local.mk
 include tests/bpf/local.mk
 endif
+include tests/model/local.mk
 include tests/fuzz/local.mk
 include tests/lint/local.mk
 include tests/cli/local.mk
@@ -51,8 +53,8 @@ include tests/demo/local.mk
 include tests/system/local.mk
 include tests/vm/local.mk
 
-check_PROGRAMS += $(unit_tests) $(sim_tests) $(host_tests) $(fuzz_targets)
-TESTS += $(unit_tests) $(sim_tests)
+check_PROGRAMS += $(unit_tests) $(sim_tests) $(model_tests) $(host_tests) $(fuzz_targets)
+TESTS += $(unit_tests) $(sim_tests) $(model_tests)
 if HOST_TESTS
 TESTS += $(host_tests)
 endif

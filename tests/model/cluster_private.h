@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_MODEL_CLUSTER_PRIVATE_H
+#define ISO_MODEL_CLUSTER_PRIVATE_H
+
+#include "tests/model/cluster.h"
+
+/* Inside of cluster.c, expand.c and check.c only. */
+
+struct model_channel {
+	uint8_t count;
+	struct model_message messages[MODEL_CHANNEL_MAX]; /* sorted by their bytes */
+};
+
+struct model_cluster {
+	struct model_setup setup;
+	struct pool nodes[MODEL_NODES];
+	struct model_summary *summaries[MODEL_NODES]; /* of each of them */
+	uint32_t summaries_max[MODEL_NODES];
+	struct pool channels;
+};
+
+static inline uint32_t model_peer(uint32_t node, uint32_t k)
+{
+	return (node + 1 + k) % MODEL_NODES;
+}
+
+/* Of the messages from node to its k-th peer. */
+static inline uint32_t model_channel_index(uint32_t node, uint32_t k)
+{
+	return node * MODEL_EDGES + k;
+}
+
+/* Of the messages from its k-th peer to node: two nodes apart one way is one apart the other. */
+static inline uint32_t model_channel_from(uint32_t node, uint32_t k)
+{
+	return model_peer(node, k) * MODEL_EDGES + (MODEL_EDGES - 1 - k);
+}
+
+static inline const struct model_summary *model_summary(const struct model_cluster *cluster,
+							const struct model_key *key, uint32_t node)
+{
+	return &cluster->summaries[node][key->node[node]];
+}
+
+static inline const struct model_channel *model_channel(const struct model_cluster *cluster,
+							const struct model_key *key, uint32_t index)
+{
+	return pool_get(&cluster->channels, key->channel[index]);
+}
+
+/* The number of the live node in its pool, after folding. */
+uint32_t model_keep_node(struct model_cluster *cluster, uint32_t node);
+uint16_t model_keep_channel(struct model_cluster *cluster, const struct model_channel *channel);
+
+#endif
