@@ -51,15 +51,21 @@ static uint64_t refused_total(const struct zap *zap)
 	       zap->counters.refused_greeting;
 }
 
-static void complain(struct zap *zap, const char *why, const char *address)
+/* address: the stranger's; NULL where it is not known, then ours at which he knocked. */
+static void complain(struct zap *zap, const char *why, const char *address, const char *ours)
 {
+	unsigned long long total = refused_total(zap);
 	uint64_t now_ns = clock_now_ns();
 
 	if (now_ns < zap->complaint_at_ns)
 		return;
 	zap->complaint_at_ns = now_ns + COMPLAINT_INTERVAL_NS;
-	log_warn("refused a connection from '%s': %s; refused so far: %llu", address, why,
-		 (unsigned long long)refused_total(zap));
+	if (address != NULL)
+		log_warn("refused a connection from '%s': %s; refused so far: %llu", address, why,
+			 total);
+	else
+		log_warn("refused a connection at '%s': %s; refused so far: %llu", ours, why,
+			 total);
 }
 
 /* One request: the frames of RFC 27 in their order. */
@@ -143,14 +149,14 @@ static const struct entry *decide(struct zap *zap, struct request *request)
 	    !frame_is(request, FRAME_DOMAIN, zap->domain) ||
 	    !frame_is(request, FRAME_MECHANISM, "CURVE")) {
 		zap->counters.refused_other++;
-		complain(zap, "not a CURVE handshake for this service", address);
+		complain(zap, "not a CURVE handshake for this service", address, NULL);
 		return NULL;
 	}
 
 	const struct entry *entry = find(zap, &request->frames[FRAME_CREDENTIAL]);
 	if (entry == NULL) {
 		zap->counters.refused_key++;
-		complain(zap, "its key is in no peer's entry", address);
+		complain(zap, "its key is in no peer's entry", address, NULL);
 		return NULL;
 	}
 	zap->counters.accepted++;
@@ -188,7 +194,7 @@ static void on_request(struct loop_source *source, short revents)
 	}
 }
 
-/* The monitor's two frames: {u16 event, u32 value} and the address. */
+/* The monitor's two frames: {u16 event, u32 value} and the address that we listen at. */
 static void on_watch(struct loop_source *source, short revents)
 {
 	struct watch *watch = (struct watch *)(void *)source;
@@ -204,7 +210,7 @@ static void on_watch(struct loop_source *source, short revents)
 			return;
 		address[size < (int)sizeof(address) ? size : (int)sizeof(address) - 1] = '\0';
 		watch->zap->counters.refused_greeting++;
-		complain(watch->zap, "no CURVE handshake", address);
+		complain(watch->zap, "no CURVE handshake", NULL, address);
 	}
 }
 

@@ -294,6 +294,24 @@ START_TEST(known_key_passes_with_its_name)
 }
 END_TEST
 
+/* From here on the log goes to a file; each test is a process of its own. */
+static void listen_to_the_log(void)
+{
+	ck_assert_ptr_nonnull(freopen(in_folder("log"), "we", stderr));
+	ck_assert_int_eq(setvbuf(stderr, NULL, _IONBF, 0), 0);
+}
+
+static const char *logged(void)
+{
+	static char text[1024];
+	FILE *file = fopen(in_folder("log"), "re");
+
+	ck_assert_ptr_nonnull(file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	fclose(file);
+	return text;
+}
+
 START_TEST(unknown_key_is_refused_and_counted)
 {
 	struct curve_keypair stranger;
@@ -302,23 +320,33 @@ START_TEST(unknown_key_is_refused_and_counted)
 	ck_assert_int_eq(curve_keypair_new(&stranger, &error), 0);
 	void *client = connect_with(&stranger, server.keypair.public_key);
 	ck_assert_int_eq(zmq_send(client, "hello", 5, 0), 5);
+	listen_to_the_log();
 	run_until_counted(&zap_counters(server.zap)->refused_key);
 	run(SILENCE_MS);
 	ck_assert_uint_eq(server.received, 0);
 	ck_assert_uint_eq(zap_counters(server.zap)->accepted, 0);
 	zmq_close(client);
+	/* Of a TCP connection, ZAP tells the host without the port. */
+	ck_assert_str_eq(logged(), "refused a connection from '127.0.0.1': "
+				   "its key is in no peer's entry; refused so far: 1\n");
 }
 END_TEST
 
 START_TEST(null_client_is_refused_and_counted)
 {
 	void *client = connect_with(NULL, NULL);
+	char expected[160];
 
 	ck_assert_int_eq(zmq_send(client, "hello", 5, 0), 5);
+	listen_to_the_log();
 	run_until_counted(&zap_counters(server.zap)->refused_greeting);
 	run(SILENCE_MS);
 	ck_assert_uint_eq(server.received, 0);
 	zmq_close(client);
+	/* The address known here is the server's own. */
+	snprintf(expected, sizeof(expected), "refused a connection at '%s': no CURVE handshake",
+		 server.endpoint);
+	ck_assert_int_eq(strncmp(logged(), expected, strlen(expected)), 0);
 }
 END_TEST
 
@@ -412,6 +440,7 @@ Suite *test_suite(void)
 	tcase_add_test(files, refuses_what_is_no_secret_key);
 	tcase_add_test(files, wants_numeric_endpoints);
 	suite_add_tcase(suite, files);
+	tcase_add_checked_fixture(sockets, make_folder, remove_folder);
 	tcase_add_checked_fixture(sockets, start_server, stop_server);
 	tcase_set_timeout(sockets, 60);
 	tcase_add_test(sockets, known_key_passes_with_its_name);
