@@ -254,13 +254,23 @@ bool confutil_is_numeric(const char *address)
 	return inet_pton(is_bracketed ? AF_INET6 : AF_INET, host, &ignored) == 1;
 }
 
+static bool goes_up(const char *path)
+{
+	for (const char *p = path; (p = strstr(p, "/..")) != NULL; p += 3)
+		if (p[3] == '/' || p[3] == '\0')
+			return true;
+	return false;
+}
+
 static int set_checked_text(const struct confutil_option *option, const char *text, char *field,
 			    struct error *reterr)
 {
 	bool is_good = true;
 
 	if (option->type == CONFUTIL_PATH)
-		is_good = text[0] == '/' && strstr(text, "/../") == NULL;
+		is_good = text[0] == '/';
+	if (option->type == CONFUTIL_PATH && goes_up(text))
+		return refuse(text, "a path without '..'", reterr);
 	if (option->type == CONFUTIL_ADDRESS)
 		is_good = is_address(text);
 	if (!is_good)
