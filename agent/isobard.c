@@ -172,7 +172,7 @@ int main(int argc, char **argv)
 	}
 	log_init(log_level(conf.log_level), getenv("JOURNAL_STREAM") != NULL);
 	for (unsigned i = 0; i < conf.warning_count; i++)
-		log_warn("%s", conf.warnings[i]);
+		log_warn("%s: %s", file, conf.warnings[i]);
 	switch (action) {
 	case CHECK:
 		return EXIT_DONE;

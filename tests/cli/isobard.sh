@@ -39,6 +39,26 @@ ends 2
 out ''
 err "isobard: open 'none.conf': No such file or directory"
 
+# What is allowed and unwise is said as well, and where.
+cat >names.conf <<END
+cluster = lab
+node = a
+budget = 1cpu
+endowment = 1cpu
+cgroup = /lab/a
+listen = ipc:///run/a
+neighbour b {
+	address = tcp://localhost:7400
+	public-key = 'rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7'
+}
+secret-key = $work/a.key
+END
+run "$isobard" -n -f names.conf
+ends 0
+out ''
+err "names.conf: line 8: neighbour b: 'tcp://localhost:7400' is looked up by name, which can\
+ block; a number cannot"
+
 run "$isobard" -n -f "$top_srcdir/etc/isobard.conf"
 ends 0
 out ''
