@@ -17,5 +17,8 @@ done
 for path in $(grep -o '`[a-z]*/[a-z./]*`' README.md | tr -d '`'); do
 	[ -e "$path" ] || complain "there is no $path"
 done
+for folder in $(sed -n 's/^| `tests\/` | \([a-z, ]*\) |$/\1/p' README.md | tr -d ,); do
+	[ -d "tests/$folder" ] || complain "there is no tests/$folder"
+done
 [ "$(wc -l <README.md)" -le 80 ] || complain 'more than one screen'
 exit $status
