@@ -104,7 +104,8 @@ static bool no_visit(const struct demo *demo, struct check *check)
 {
 	if (demo->options.dry_run)
 		leave(check, "not run: a co-tenant in node2's cgroup needs root");
-	else if (demo->options.seconds < CHECKS_PHASES_FROM_S)
+	else if (demo->options.seconds < CHECKS_PHASES_FROM_S ||
+		 demo->options.seconds < (uint64_t)CHECKS_PHASES_NODE_S * demo->options.nodes)
 		leave(check, "the run is too short for shares to settle");
 	else
 		return false;

@@ -11,7 +11,9 @@
  * none is passed over in silence.
  */
 #define CHECKS_MAX	      12
-#define CHECKS_PHASES_FROM_S  20 /* shorter runs: whether shares follow demand is not judged */
+/* In shorter runs whether shares follow demand is not judged: the longer the ring, the later. */
+#define CHECKS_PHASES_FROM_S  20
+#define CHECKS_PHASES_NODE_S  5 /* a node */
 #define CHECKS_ACCURACY	      0.80
 #define CHECKS_ACCURACY_CPU_S 60 /* budget x seconds from which this is wanted */
 #define CHECKS_EARLY	      0.70

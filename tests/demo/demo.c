@@ -52,10 +52,11 @@ static void usage(FILE *to)
 	    "  --dry-run          trade, but write no quota; so it is without root\n"
 	    "  --keep             keep the directory with logs and configurations\n"
 	    "\n"
-	    "Runs shorter than %d s do not show whether shares follow demand, and what is\n"
-	    "learnt takes CPU: an accuracy of %.2f is wanted from %d s of CPU on (budget x\n"
-	    "seconds), %.2f from %d s on.  Checks that do not apply are listed as not judged.\n",
-	    HISTORY_NODES_MAX, CHECKS_PHASES_FROM_S, CHECKS_ACCURACY, CHECKS_ACCURACY_CPU_S,
+	    "Runs shorter than %d s, or %d s a node, do not show whether shares follow demand,\n"
+	    "and what is learnt takes CPU: an accuracy of %.2f is wanted from %d s of CPU on\n"
+	    "(budget x seconds), %.2f from %d s on.  Checks that do not apply are listed as\n"
+	    "not judged.\n",
+	    HISTORY_NODES_MAX, CHECKS_PHASES_FROM_S, CHECKS_PHASES_NODE_S, CHECKS_ACCURACY, CHECKS_ACCURACY_CPU_S,
 	    CHECKS_EARLY, CHECKS_EARLY_CPU_S);
 }
 

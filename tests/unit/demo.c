@@ -281,6 +281,13 @@ START_TEST(what_is_not_judged_is_listed_as_such)
 	demo.options.seconds = 13;
 	ck_assert_int_eq(state_of("accuracy"), CHECK_NOT_JUDGED);
 	ck_assert_int_eq(state_of("rises"), CHECK_NOT_JUDGED);
+	demo.options.seconds = 24;
+	demo.options.nodes = 5;
+	ck_assert_int_eq(state_of("rises"), CHECK_NOT_JUDGED);
+	ck_assert_int_eq(state_of("falls"), CHECK_NOT_JUDGED);
+	demo.options.seconds = 25;
+	ck_assert_int_ne(state_of("falls"), CHECK_NOT_JUDGED);
+	demo.options.nodes = 3;
 	demo.options.seconds = 70;
 	demo.options.dry_run = true;
 	ck_assert_int_eq(state_of("quotas"), CHECK_NOT_JUDGED);
