@@ -56,8 +56,8 @@ static void usage(FILE *to)
 	    "and what is learnt takes CPU: an accuracy of %.2f is wanted from %d s of CPU on\n"
 	    "(budget x seconds), %.2f from %d s on.  Checks that do not apply are listed as\n"
 	    "not judged.\n",
-	    HISTORY_NODES_MAX, CHECKS_PHASES_FROM_S, CHECKS_PHASES_NODE_S, CHECKS_ACCURACY, CHECKS_ACCURACY_CPU_S,
-	    CHECKS_EARLY, CHECKS_EARLY_CPU_S);
+	    HISTORY_NODES_MAX, CHECKS_PHASES_FROM_S, CHECKS_PHASES_NODE_S, CHECKS_ACCURACY,
+	    CHECKS_ACCURACY_CPU_S, CHECKS_EARLY, CHECKS_EARLY_CPU_S);
 }
 
 __attribute__((format(printf, 1, 2))) static _Noreturn void refuse(const char *format, ...)
@@ -89,6 +89,18 @@ static uint64_t default_budget(void)
 	uint64_t machine_ucpu = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * ISO_UCPU_PER_CPU;
 
 	return machine_ucpu * 3 / 4 < BUDGET_UCPU ? machine_ucpu * 3 / 4 : BUDGET_UCPU;
+}
+
+/* Said before the run, not after it; nothing is made yet. */
+static void must_be_writable(const char *option, const char *path)
+{
+	char copy[DEMO_PATH_BYTES];
+	bool fits = snprintf(copy, sizeof(copy), "%s", path) < (int)sizeof(copy);
+	bool exists = access(path, F_OK) == 0;
+
+	errno = ENAMETOOLONG;
+	if (!fits || access(exists ? path : dirname(copy), W_OK) != 0)
+		refuse("--%s '%s': cannot be written: %s", option, path, strerror(errno));
 }
 
 static void parse_one(struct options *options, int option, const char *value)
@@ -144,6 +156,10 @@ static struct options parse(int argc, char **argv)
 	if (options.budget_ucpu / options.nodes < NODE_UCPU_MIN)
 		refuse("%u nodes need a budget of at least %.1fcpu", options.nodes,
 		       (double)options.nodes * NODE_UCPU_MIN / ISO_UCPU_PER_CPU);
+	if (options.json_path != NULL)
+		must_be_writable("json", options.json_path);
+	if (options.plot_path != NULL)
+		must_be_writable("plot", options.plot_path);
 	if (access(options.data, R_OK | X_OK) != 0)
 		refuse("no data set in %s: %s; install dataset-fashion-mnist", options.data,
 		       strerror(errno));

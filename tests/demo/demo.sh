@@ -48,6 +48,12 @@ ended_by() { # SIGNAL guard|run STATUS
 	nothing_left "$guard" "SIG$1 to the $2"
 }
 
+# What cannot be written at the end is said at the beginning.
+for option in --json --plot; do
+	timeout 5 "$demo" $option "$work/none/file" >"$work/out" 2>&1
+	[ $? = 2 ] || fail "$option into a directory that is not there"
+done
+
 "$demo" --seconds 8 --nodes 3 --budget 0.6cpu --json "$work/json" --plot "$work/svg" >"$work/out" 2>&1 &
 pid=$!
 wait $pid || fail "the short run: exit status $?"
