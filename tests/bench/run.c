@@ -20,7 +20,7 @@ static void print_row(const char *name, json_t *entry)
 	const char *unit = json_string_value(json_object_get(entry, "unit"));
 	json_t *goal = json_object_get(entry, "goal");
 
-	printf("%-48.48s %12.6g %12.6g %-6s %8.4g", name, ours, reference, unit ? unit : "",
+	printf("%-74s %12.6g %12.6g %-6s %8.4g", name, ours, reference, unit ? unit : "",
 	       ratio);
 	if (json_is_number(goal))
 		printf(" %8.4g  %s\n", json_number_value(goal),
@@ -43,7 +43,7 @@ static int take(json_t *results, const char *line)
 		return -1;
 	}
 	if (why != NULL) {
-		printf("%-48.48s skipped: %s\n", name, why);
+		printf("%-74s skipped: %s\n", name, why);
 		return json_array_append_new(results, entry);
 	}
 	ours = json_object_get(entry, "ours");
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: run OUTPUT.json PROGRAM...\n");
 		return 2;
 	}
-	printf("%-48s %12s %12s %-6s %8s %8s  %s\n", "", "ours", "reference", "unit", "ratio",
+	printf("%-74s %12s %12s %-6s %8s %8s  %s\n", "", "ours", "reference", "unit", "ratio",
 	       "goal", "met");
 	for (int i = 2; i < argc; i++)
 		if (run(results, argv[i]) < 0)
