@@ -25,7 +25,8 @@ int ctl_status(const struct ctl *ctl, int argc, char **argv)
 		r = ctl_ask(path, "status", &reply);
 	if (r != CTL_DONE)
 		return r;
-	if (ctl->json)
+	/* A coordinator has no node to show: its status is JSON in any case. */
+	if (ctl->json || json_object_get(reply, "node") == NULL)
 		ctl_print_json(reply);
 	else
 		status_print(stdout, reply);

@@ -44,6 +44,15 @@ ends 0
 out "$(cat "$here/answers/a.json")"
 err ''
 
+# A coordinator answers as well, and is no node full of dashes.
+mkdir "$work/coordinator"
+printf '{\n  "ok": true,\n  "run": "fashion"\n}\n' >"$work/coordinator/status.json"
+serve "$work/coordinator"
+run "$ctl" status --socket "$work/coordinator/control"
+ends 0
+out "$(cat "$work/coordinator/status.json")"
+stop_last
+
 run "$ctl" ledger --run-directory "$run_directory"
 ends 1
 out ''
