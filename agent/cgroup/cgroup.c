@@ -79,7 +79,7 @@ static int refuse_dangerous(const struct cgroup *cgroup, bool force, struct erro
 	if (length > 6 && strcmp(last + length - 6, ".slice") == 0)
 		return error_set(reterr, -EBUSY,
 				 "'%.200s' is a systemd slice, which cannot be delegated: name a "
-				 "service or scope below it, or force it", cgroup->path);
+				 "service or scope below it", cgroup->path);
 	if (mounts_group_of(cgroup->root, 0, "cpu", cgroup->backend->version, own, NULL) == 0 &&
 	    holds(cgroup->path, own))
 		return error_set(reterr, -EBUSY,

@@ -44,6 +44,8 @@ static void assert_refused(const struct cgroup_config *config, int code, const c
 
 	ck_assert_int_eq(cgroup_open(config, &cgroup, &error), code);
 	ck_assert_msg(strstr(error.text, phrase) != NULL, "'%s' lacks '%s'", error.text, phrase);
+	/* No option does that. */
+	ck_assert_ptr_null(strstr(error.text, "force it"));
 	ck_assert_ptr_null(cgroup);
 }
 
@@ -276,7 +278,7 @@ START_TEST(refuses_groups_that_are_not_a_job)
 	config.force = true;
 	assert_refused(&config, -EBUSY, "init system");
 	config = configure("/user.slice");
-	assert_refused(&config, -EBUSY, "slice");
+	assert_refused(&config, -EBUSY, "name a service or scope below it");
 	config = configure("/system.slice/isobard.service");
 	assert_refused(&config, -EBUSY, "throttle itself");
 	config = configure("/system.slice/isobard.service2");
