@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # The flags that configure chose must have reached the binaries.
 [ "${HARDENED:-yes}" = yes ] || exit 77
 status=0

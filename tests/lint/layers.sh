@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Dependencies point one way: lib and ebpf know nobody, agent knows both,
 # tests know all.  Includes carry their folder, so grep can see it.
 cd "$top_srcdir" || exit 99

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Man pages: no warning from mandoc, and each names a real page.
 [ -n "$MANDOC" ] || exit 77
 [ -n "$(ls "$top_srcdir"/man/*.[1578] 2>/dev/null)" ] || exit 77

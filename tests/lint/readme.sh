@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # What the README tells a newcomer to type must exist, and it stays one screen.
 # shellcheck disable=SC2013,SC2016 # words are meant, and so are backquotes
 # shellcheck disable=SC2154 # from the Makefile

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
 # Rules no compiler checks.  Each is one line: what is banned, where, and why.
 cd "$top_srcdir" || exit 99
 status=0
@@ -26,5 +27,9 @@ ban 'assertions stay on' 'define NDEBUG' $ours
 for file in $ours; do
 	head -1 "$file" | grep -q 'SPDX-License-Identifier:' || { echo "$file: no SPDX line"; status=1; }
 	expand -t 8 "$file" | awk -v f="$file" 'length > 100 { print f ":" NR ": longer than 100 columns"; bad = 1 } END { exit bad }' || status=1
+done
+scripts=$(find tests -name '*.sh' -o -name '*.tap')
+for file in bootstrap $scripts; do
+	head -2 "$file" | grep -q 'SPDX-License-Identifier:' || { echo "$file: no SPDX line"; status=1; }
 done
 exit $status
