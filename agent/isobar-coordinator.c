@@ -288,6 +288,7 @@ int main(int argc, char **argv)
 	struct error error = { 0 };
 	bool with_prefix = getenv("JOURNAL_STREAM") != NULL;
 
+	log_prepare();
 	log_init(LOG_INFO, with_prefix);
 	int status = parse_options(argc, argv, &coordinator.options);
 	if (status != 0)

@@ -331,6 +331,7 @@ int main(int argc, char **argv)
 	static struct worker worker;
 	struct error error = { 0 };
 
+	log_prepare();
 	log_init(LOG_INFO, getenv("JOURNAL_STREAM") != NULL);
 	int status = parse_options(argc, argv, &worker.options);
 	if (status != 0)

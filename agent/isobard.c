@@ -162,8 +162,9 @@ int main(int argc, char **argv)
 	const char *file = ISO_SYSCONFDIR "/isobar/isobard.conf";
 	enum action action = RUN;
 	struct error error = { 0 };
-	int status = parse(argc, argv, &action, &file);
 
+	log_prepare();
+	int status = parse(argc, argv, &action, &file);
 	if (status >= 0)
 		return status;
 	if (conf_load(file, &conf, &error) < 0) {

@@ -104,3 +104,25 @@ out ''
 err 'isobard: a.conf: line 3: budget: 1.5cpu is below the floor, 2cpu'
 command='look for a journal'
 [ ! -e state/journal ] || complain 'it is there'
+
+# A log that nobody reads any more does not end it, and it still ends in order.
+mv before state/journal
+sed -i '$d' a.conf
+echo 'create-cgroup = yes' >>a.conf
+mkfifo log
+"$isobard" -f a.conf 2>log &
+pid=$!
+servers="$servers $pid"
+exec 5<log
+line=
+while [ "${line%ready}" = "$line" ] && read -r line <&5; do :; done
+exec 5<&-
+if [ "${line%ready}" = "$line" ]; then
+	echo "not tested here: $line"
+	exit 0
+fi
+kill "$pid"
+actual=0
+wait "$pid" || actual=$?
+command="isobard, whose stderr was closed after: $line"
+ends 0

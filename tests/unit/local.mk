@@ -7,7 +7,7 @@ unit_tests += %D%/demo %D%/observer
 include tests/unit/train.mk
 
 unit_tests += %D%/conf %D%/control %D%/link %D%/status
-unit_tests += %D%/directory %D%/man
+unit_tests += %D%/directory %D%/log %D%/man
 EXTRA_DIST += %D%/badconf
 
 include tests/unit/learn.mk
