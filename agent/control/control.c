@@ -27,6 +27,7 @@ struct client {
 	struct loop_source source;
 	struct control *control;
 	bool may_change;
+	uid_t uid;
 	uint64_t active_ns; /* last request or connection */
 	char *reply;	    /* not sent yet; NULL: none */
 	size_t reply_size;
@@ -68,15 +69,17 @@ json_t *control_refuse(const char *format, ...)
 }
 
 /* Root, this process's own user, or the control group. */
-static bool may_change(const struct control *control, int fd)
+static bool may_change(const struct control *control, int fd, uid_t *ret_uid)
 {
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 	gid_t groups[GROUPS_MAX];
 	socklen_t groups_size = sizeof(groups);
 
+	*ret_uid = (uid_t)-1;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
 		return false;
+	*ret_uid = peer.uid;
 	if (peer.uid == 0 || peer.uid == geteuid())
 		return true;
 	if (!control->has_group)
@@ -232,11 +235,40 @@ static void on_client(struct loop_source *source, short revents)
 	arm_timer(control);
 }
 
+/*
+ * A place for a new client, or NULL.  Everybody may ask, so everybody could take
+ * all places: one user gets half of them, and who may change the state gets that
+ * of the most silent one who may not.
+ */
+static struct client *find_place(struct control *control, bool may_change, uid_t uid)
+{
+	struct client *free_place = NULL, *silent = NULL;
+	unsigned taken = 0;
+
+	for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+		struct client *client = &control->clients[i];
+
+		if (client->source.fd < 0) {
+			free_place = client;
+			continue;
+		}
+		taken += client->uid == uid;
+		if (!client->may_change &&
+		    (silent == NULL || client->active_ns < silent->active_ns))
+			silent = client;
+	}
+	if (!may_change && taken >= CONTROL_CLIENTS_MAX / 2)
+		return NULL;
+	if (free_place != NULL || !may_change || silent == NULL)
+		return free_place;
+	drop_client(silent);
+	return silent;
+}
+
 static void on_connection(struct loop_source *source, short revents)
 {
 	static const char full[] = "{\"error\":\"too many clients, try again\",\"ok\":false}";
 	struct control *control = (struct control *)(void *)source;
-	struct client *client = NULL;
 
 	(void)revents;
 	int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -247,9 +279,9 @@ static void on_connection(struct loop_source *source, short revents)
 		}
 		return;
 	}
-	for (unsigned i = 0; i < CONTROL_CLIENTS_MAX && client == NULL; i++)
-		if (control->clients[i].source.fd < 0)
-			client = &control->clients[i];
+	uid_t uid;
+	bool is_trusted = may_change(control, fd, &uid);
+	struct client *client = find_place(control, is_trusted, uid);
 	if (client != NULL) {
 		client->source.fd = fd;
 		client->source.events = ZMQ_POLLIN;
@@ -262,7 +294,8 @@ static void on_connection(struct loop_source *source, short revents)
 		return;
 	}
 	controlsock_enlarge(fd);
-	client->may_change = may_change(control, fd);
+	client->may_change = is_trusted;
+	client->uid = uid;
 	client->active_ns = clock_now_ns();
 	arm_timer(control);
 }

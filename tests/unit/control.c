@@ -432,6 +432,52 @@ START_TEST(only_root_and_the_group_may_change_the_state)
 }
 END_TEST
 
+/* One that may only ask cannot keep out those who may do more, nor all others who ask. */
+START_TEST(a_stranger_cannot_take_all_places)
+{
+	struct control_config config = configure();
+	int counted[2];
+	unsigned places = 0;
+
+	if (geteuid() != 0)
+		return; /* we cannot become another user */
+	start_server(&config);
+	ck_assert_int_eq(pipe(counted), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(counted[0]);
+		if (setgroups(0, NULL) < 0 || setgid(NOBODY) < 0 || setuid(NOBODY) < 0)
+			_exit(2);
+		for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+			char reply[256] = "";
+			int fd = raw_connect();
+
+			/* Whoever gets no place is told so before it asks. */
+			(void)send(fd, "{\"command\":\"ask\"}", 17, MSG_NOSIGNAL);
+			if (recv(fd, reply, sizeof(reply) - 1, 0) < 0)
+				(void)recv(fd, reply, sizeof(reply) - 1, 0);
+			places += strstr(reply, "\"ok\":true") != NULL;
+		}
+		if (write(counted[1], &places, sizeof(places)) != sizeof(places))
+			_exit(2);
+		pause();
+	}
+	close(counted[1]);
+	ck_assert_int_eq(read(counted[0], &places, sizeof(places)), sizeof(places));
+	ck_assert_uint_eq(places, CONTROL_CLIENTS_MAX / 2);
+	for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+		int fd = raw_connect();
+
+		ck_assert_str_eq(raw_call(fd, "{\"command\":\"set\"}", 17), "{\"ok\":true}");
+	}
+	/* Among equals it is as before: no place is taken from anybody. */
+	reply_is(call("{\"command\": \"ask\"}"),
+		 "{\"error\":\"too many clients, try again\",\"ok\":false}");
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+END_TEST
+
 START_TEST(the_mode_of_the_socket_is_as_configured)
 {
 	struct control_config config = configure();
@@ -542,6 +588,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, takes_over_after_a_crash_and_leaves_nothing_behind);
 	tcase_add_test(tcase, refuses_what_is_in_its_way);
 	tcase_add_test(tcase, only_root_and_the_group_may_change_the_state);
+	tcase_add_test(tcase, a_stranger_cannot_take_all_places);
 	tcase_add_test(tcase, the_mode_of_the_socket_is_as_configured);
 	tcase_add_test(tcase, nobody_else_can_open_the_lock);
 	tcase_add_test(tcase, says_why_nobody_answers);
