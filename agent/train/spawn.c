@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <pwd.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +27,14 @@
 
 /* Descriptors below this may be overwritten while 3 and 4 are put in place. */
 #define SAFE_FD_MIN 16
+
+/*
+ * What failed is mostly known at once.  But the child is in the job's group
+ * already: one that is throttled, or frozen by its owner, takes its time to run
+ * and to end, and the agent must not wait for that.
+ */
+#define WORD_MS 200
+#define END_MS	1000
 
 /* What the child was doing when it failed; it has no other way to say it. */
 struct failure {
@@ -111,6 +122,39 @@ static void become(const struct plan *plan, const struct spawn_user *user)
 	}
 }
 
+/* The agent's precedence is not for the worker: no quota binds a real-time task. */
+static void give_up_precedence(const struct plan *plan)
+{
+	const struct sched_param ordinary = { .sched_priority = 0 };
+	char adjustment = 0;
+
+	if (sched_getscheduler(0) != SCHED_OTHER &&
+	    sched_setscheduler(0, SCHED_OTHER, &ordinary) < 0)
+		fail(plan, "sched_setscheduler");
+	if (getpriority(PRIO_PROCESS, 0) < 0 && setpriority(PRIO_PROCESS, 0, 0) < 0)
+		fail(plan, "setpriority");
+	/* Below 0: the last to be killed for want of memory.  Without /proc it stays so. */
+	int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	if (fd >= 0 && read(fd, &adjustment, 1) == 1 && adjustment == '-')
+		(void)!write(fd, "0", 1);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* An agent that is not root has ambient capabilities, which a change of program keeps. */
+static void give_up_privileges(const struct plan *plan)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	const struct __user_cap_data_struct none[2] = { { 0 } };
+
+	if (plan->config->user != NULL)
+		become(plan, plan->config->user);
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+		fail(plan, "prctl PR_CAP_AMBIENT");
+	if (syscall(SYS_capset, &header, none) < 0)
+		fail(plan, "capset");
+}
+
 _Noreturn static void child(const struct plan *plan)
 {
 	sigset_t none;
@@ -120,8 +164,8 @@ _Noreturn static void child(const struct plan *plan)
 		_exit(127); /* the agent changed its mind, or died */
 	if (setsid() < 0)
 		fail(plan, "setsid");
-	if (plan->config->user != NULL)
-		become(plan, plan->config->user);
+	give_up_precedence(plan);
+	give_up_privileges(plan);
 	/* After the change of user, which would clear it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		fail(plan, "prctl PR_SET_PDEATHSIG");
@@ -156,10 +200,11 @@ static void close_all(int *fds, size_t count)
 			close(fds[i]);
 }
 
-/* Attaches the waiting child, lets it go and waits until it runs the program. */
+/* Attaches the waiting child, lets it go and waits a moment for it to run the program. */
 static int launch(const struct spawn_config *config, pid_t pid, int go_fd, int failure_fd,
 		  struct error *reterr)
 {
+	struct pollfd word = { .fd = failure_fd, .events = POLLIN };
 	struct failure failure;
 
 	if (config->attach != NULL) {
@@ -172,6 +217,8 @@ static int launch(const struct spawn_config *config, pid_t pid, int go_fd, int f
 		return error_errno(reterr, -errno, "let it run");
 
 	/* Closed without a word by a successful exec. */
+	if (poll(&word, 1, WORD_MS) != 1)
+		return 0; /* should it fail yet, its exit status of 127 says so */
 	ssize_t size = read(failure_fd, &failure, sizeof(failure));
 	if (size == (ssize_t)sizeof(failure))
 		return error_errno(reterr, failure.code, "%.*s", (int)sizeof(failure.step) - 1,
@@ -243,8 +290,12 @@ static int start(const struct spawn_config *config, int fds[FDS], struct spawn_c
 	if (r == 0)
 		r = launch(config, pid, fds[GO_WRITE], fds[FAILURE_READ], reterr);
 	if (r < 0) {
+		struct pollfd ended = { .fd = pidfd, .events = POLLIN };
+
 		(void)kill(pid, SIGKILL);
-		(void)waitpid(pid, NULL, 0);
+		/* One that cannot even be killed now is left to init. */
+		(void)poll(&ended, 1, END_MS);
+		(void)waitpid(pid, NULL, WNOHANG);
 		if (pidfd >= 0)
 			close(pidfd);
 		return r;
@@ -311,6 +362,12 @@ void spawn_kill(struct spawn_child *child, unsigned grace_ms)
 	if (spawn_reap(child, text) != -EAGAIN)
 		return;
 	(void)kill(child->pid, SIGKILL);
-	(void)poll(&ended, 1, -1);
-	(void)spawn_reap(child, text);
+	(void)poll(&ended, 1, END_MS);
+	if (spawn_reap(child, text) != -EAGAIN)
+		return;
+	/* Frozen, or stuck in a driver: it dies when it can, and is nobody's by then. */
+	close(child->pidfd);
+	if (child->link_fd >= 0)
+		close(child->link_fd);
+	*child = (struct spawn_child)SPAWN_NO_CHILD;
 }

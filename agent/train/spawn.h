@@ -45,7 +45,8 @@ struct spawn_child {
 
 /*
  * Returns when the worker's program runs, or with the step that failed and
- * nothing left behind.  Everything is borrowed for the call.
+ * nothing left behind; after a fifth of a second also when it is not known yet
+ * which of the two it will be.  Everything is borrowed for the call.
  */
 int spawn_worker(const struct spawn_config *config, struct spawn_child *ret_child,
 		 struct error *reterr);
@@ -57,7 +58,10 @@ int spawn_worker(const struct spawn_config *config, struct spawn_child *ret_chil
 #define SPAWN_TEXT_BYTES 64
 int spawn_reap(struct spawn_child *child, char ret_text[SPAWN_TEXT_BYTES]);
 
-/* Ends it, SIGTERM and after grace_ms SIGKILL, and reaps it.  No child is fine. */
+/*
+ * Ends it, SIGTERM and after grace_ms SIGKILL, and reaps it.  One that cannot
+ * even be killed is given up after a second.  No child is fine.
+ */
 void spawn_kill(struct spawn_child *child, unsigned grace_ms);
 
 #define SPAWN_NO_CHILD                                                                             \

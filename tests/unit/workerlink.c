@@ -5,11 +5,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/base/clock.h"
@@ -310,6 +315,92 @@ START_TEST(worker_cannot_become_root_again)
 }
 END_TEST
 
+/* As an agent does that is not root: the capability stays over a change of program. */
+static void raise_ambient(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	const struct __user_cap_data_struct data[2] = {
+		{ 1 << CAP_NET_RAW, 1 << CAP_NET_RAW, 1 << CAP_NET_RAW }
+	};
+
+	ck_assert_int_eq(prctl(PR_SET_KEEPCAPS, 1), 0);
+	ck_assert_int_eq(setresuid(65534, 65534, 65534), 0);
+	ck_assert_int_eq(syscall(SYS_capset, &header, data), 0);
+	ck_assert_int_eq(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_NET_RAW, 0, 0), 0);
+}
+
+START_TEST(worker_inherits_no_capability_of_an_agent_that_is_not_root)
+{
+	char said[256] = "";
+	int fds[2];
+
+	if (geteuid() != 0)
+		return; /* none to inherit */
+	ck_assert_int_eq(pipe2(fds, O_CLOEXEC), 0);
+	raise_ambient();
+	struct spawn_child child =
+	    run_shell("grep -E 'Cap(Inh|Prm|Eff|Amb)' /proc/self/status | tr -s '\\n\\t' ' ' >&4",
+		      NULL, NULL, fds[1]);
+	close(fds[1]);
+	ck_assert_int_gt(read(fds[0], said, sizeof(said) - 1), 0);
+	ck_assert_str_eq(said, "CapInh: 0000000000000000 CapPrm: 0000000000000000 "
+			       "CapEff: 0000000000000000 CapAmb: 0000000000000000 ");
+	wait_for(&child, "exit status 0");
+}
+END_TEST
+
+START_TEST(worker_has_no_precedence_of_the_agent)
+{
+	const struct sched_param realtime = { .sched_priority = 1 };
+	char said[256] = "";
+	int fds[2];
+
+	if (geteuid() != 0)
+		return; /* none to give up */
+	ck_assert_int_eq(setpriority(PRIO_PROCESS, 0, -5), 0);
+	/* Some kernels and containers have none of the two; the others show what comes of it. */
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	(void)!write(fd, "-7", 2);
+	close(fd);
+	(void)sched_setscheduler(0, SCHED_RR, &realtime);
+	ck_assert_int_eq(pipe2(fds, O_CLOEXEC), 0);
+	struct spawn_child child =
+	    run_shell("echo $(cut -d' ' -f19,41 /proc/$$/stat) $(cat /proc/$$/oom_score_adj) >&4",
+		      NULL, NULL, fds[1]);
+	close(fds[1]);
+	ck_assert_int_gt(read(fds[0], said, sizeof(said) - 1), 0);
+	ck_assert(strncmp(said, "0 0 ", 4) == 0);
+	ck_assert_ptr_null(strchr(said, '-'));
+	wait_for(&child, "exit status 0");
+}
+END_TEST
+
+/* As the owner of the job's group can do to all that is in it. */
+static int freeze(void *context, pid_t pid, struct error *reterr)
+{
+	(void)context;
+	(void)reterr;
+	return kill(pid, SIGSTOP);
+}
+
+START_TEST(never_waits_for_a_worker_that_is_frozen)
+{
+	char name[] = "true", *argv[] = { name, NULL };
+	struct spawn_child child = SPAWN_NO_CHILD;
+	const struct spawn_config config = {
+		.executable = "/bin/true", .argv = argv, .clock_fd = -1, .attach = freeze
+	};
+	char text[SPAWN_TEXT_BYTES];
+	struct error error;
+
+	/* It used to wait for ever. */
+	ck_assert_int_eq(spawn_worker(&config, &child, &error), 0);
+	ck_assert_int_eq(spawn_reap(&child, text), -EAGAIN);
+	ck_assert_int_eq(kill(child.pid, SIGCONT), 0);
+	wait_for(&child, "exit status 0");
+}
+END_TEST
+
 START_TEST(leaves_nothing_behind_when_it_cannot_start)
 {
 	char name[] = "x", *argv[] = { name, NULL };
@@ -372,6 +463,9 @@ Suite *test_suite(void)
 	tcase_set_timeout(spawn, 30);
 	tcase_add_test(spawn, hands_down_two_descriptors_and_nothing_else);
 	tcase_add_test(spawn, worker_cannot_become_root_again);
+	tcase_add_test(spawn, worker_inherits_no_capability_of_an_agent_that_is_not_root);
+	tcase_add_test(spawn, worker_has_no_precedence_of_the_agent);
+	tcase_add_test(spawn, never_waits_for_a_worker_that_is_frozen);
 	tcase_add_test(spawn, leaves_nothing_behind_when_it_cannot_start);
 	tcase_add_test(spawn, kills_what_does_not_want_to_end);
 	suite_add_tcase(suite, spawn);
