@@ -45,6 +45,7 @@ struct host {
 	bool connected;
 	uint32_t threads;
 	uint64_t tasks_done;
+	bool clock_refused; /* said so of this worker */
 };
 
 int host_open(const struct host_config *config, struct host **ret_host, struct error *reterr)
@@ -83,6 +84,7 @@ static void forget_child(struct host *host)
 	host->child = (struct spawn_child)SPAWN_NO_CHILD;
 	host->connected = false;
 	host->told = false;
+	host->clock_refused = false;
 	host->threads = 0;
 	job_watch(host->config.job, 0);
 	if (job_meter(host->config.job) != NULL && pid > 0)
@@ -132,8 +134,11 @@ static void enrol(struct host *host, uint32_t tid)
 	if (clock_fd(host) < 0) {
 		log_debug("worker: thread %u: no on-CPU clocks, it uses the kernel's", tid);
 	} else if (meter_register_thread(meter, host->child.pid, (pid_t)tid, &slot, &error) < 0) {
-		log_warn("worker: thread %u gets no on-CPU clock, it uses the kernel's: %s", tid,
-			 error.text);
+		/* Once: it may ask as often as it likes. */
+		if (!host->clock_refused)
+			log_warn("worker: thread %u gets no on-CPU clock, it uses the kernel's: %s",
+				 tid, error.text);
+		host->clock_refused = true;
 		slot = ISO_WORKER_NO_SLOT;
 	}
 	(void)workerlink_send_slot(host->link, tid, slot); /* gone is seen at the pidfd */
@@ -250,6 +255,7 @@ void host_step(struct host *host, uint64_t now_ns, uint64_t share_ucpu, uint32_t
 	start_if_due(host, now_ns);
 	if (host->link == NULL)
 		return;
+	workerlink_tick(host->link);
 	if (host->told && host->share_ucpu == share_ucpu && host->cpus == cpus)
 		return;
 	if (workerlink_send_share(host->link, share_ucpu, cpus) < 0)

@@ -10,8 +10,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* More in one turn would let a mad worker starve the agent. */
+/* More in one turn would let a mad worker starve the agent... */
 #define RECORDS_PER_TURN 64
+
+/* ...and more from one tick to the next have it work for the worker, beyond all quotas. */
+#define RECORDS_PER_TICK 512
 
 struct workerlink {
 	struct loop_source source;
@@ -19,6 +22,7 @@ struct workerlink {
 	enum workerlink_end end;
 	workerlink_fn *fn;
 	void *context;
+	unsigned taken; /* since the last tick */
 	struct workerlink_counters counters;
 };
 
@@ -50,10 +54,18 @@ static void on_readable(struct loop_source *source, short revents)
 	/* One byte more than a record, so that a longer packet is seen as such. */
 	uint8_t bytes[ISO_WORKER_RECORD_BYTES + 1];
 	struct loop *loop = link->loop;
+	/* The end is never put off. */
+	bool is_ending = (revents & ZMQ_POLLERR) != 0;
 
-	(void)revents;
 	for (int i = 0; i < RECORDS_PER_TURN; i++) {
 		struct iso_worker_record record;
+
+		if (link->end == WORKERLINK_AGENT && link->taken >= RECORDS_PER_TICK &&
+		    !is_ending) {
+			source->events = 0;
+			link->counters.pauses++;
+			return;
+		}
 		ssize_t size = recv(source->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
 		if (size < 0 && (errno == EAGAIN || errno == EINTR))
@@ -63,6 +75,7 @@ static void on_readable(struct loop_source *source, short revents)
 			link->fn(link->context, NULL);
 			return; /* the link may be closed now */
 		}
+		link->taken++;
 		if (iso_worker_decode(bytes, (size_t)size, &record) != ISO_OK ||
 		    !is_for(link->end, record.type)) {
 			link->counters.malformed++;
@@ -121,6 +134,12 @@ struct workerlink *workerlink_close(struct workerlink *link)
 	close(link->source.fd);
 	free(link);
 	return NULL;
+}
+
+void workerlink_tick(struct workerlink *link)
+{
+	link->taken = 0;
+	link->source.events = ZMQ_POLLIN;
 }
 
 int workerlink_send(struct workerlink *link, const struct iso_worker_record *record)

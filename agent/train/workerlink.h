@@ -34,6 +34,7 @@ struct workerlink_counters {
 	uint64_t received;
 	uint64_t malformed; /* not a record, or one for the other end: dropped */
 	uint64_t unsent;    /* the other end did not read: dropped */
+	uint64_t pauses;    /* too much came: not read until the next tick */
 };
 
 struct workerlink;
@@ -50,6 +51,12 @@ int workerlink_open(int fd, enum workerlink_end end, struct loop *loop, workerli
 
 /* Takes NULL; returns NULL. */
 struct workerlink *workerlink_close(struct workerlink *link);
+
+/*
+ * For the agent, regularly: a worker that sends more than some hundred records
+ * in between is not read until then.
+ */
+void workerlink_tick(struct workerlink *link);
 
 /*
  * 0; -EAGAIN when the other end does not read (counted; a later record says

@@ -92,6 +92,15 @@ static void on_record(void *context, const struct iso_worker_record *record)
 	loop_quit(&loop);
 }
 
+static void count_record(void *context, const struct iso_worker_record *record)
+{
+	(void)context;
+	calls += record != NULL;
+	gone += record == NULL;
+	if (record == NULL)
+		loop_quit(&loop);
+}
+
 /* Closes itself in its own callback, as an agent does. */
 static void close_agent(void *context, const struct iso_worker_record *record)
 {
@@ -200,6 +209,45 @@ START_TEST(never_blocks_on_an_end_that_does_not_read)
 	/* What it left unread is a reset, after that it is merely gone. */
 	ck_assert_int_eq(workerlink_send_share(agent, 1, 1), -ECONNRESET);
 	ck_assert_int_eq(workerlink_send_share(agent, 1, 1), -EPIPE);
+}
+END_TEST
+
+/* Sends as much as there is room for, for a while. */
+static void flood(int fd)
+{
+	uint8_t bytes[ISO_WORKER_RECORD_BYTES];
+
+	iso_worker_encode(
+	    &(struct iso_worker_record){ .type = ISO_WORKER_REGISTER, .enrol = { 1 } }, bytes);
+	for (int turn = 0; turn < 40; turn++) {
+		for (int i = 0; i < 100; i++)
+			(void)send(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+		timer_arm(deadline.fd, clock_now_ns() + 5000000);
+		loop_run(&loop);
+	}
+}
+
+/* What the agent does for a worker it does outside of the worker's quota. */
+START_TEST(a_worker_that_floods_is_read_once_a_tick)
+{
+	int agent_fd, fd;
+
+	ck_assert_int_eq(workerlink_pair(&agent_fd, &fd), 0);
+	ck_assert_int_eq(workerlink_open(agent_fd, WORKERLINK_AGENT, &loop, count_record, NULL,
+					 &agent, NULL),
+			 0);
+	deadline =
+	    (struct loop_source){ .fd = timer_open(), .events = ZMQ_POLLIN, .fn = on_deadline };
+	ck_assert_int_eq(loop_add(&loop, &deadline), 0);
+	flood(fd);
+	ck_assert_uint_eq(calls, 512);
+	workerlink_tick(agent);
+	flood(fd);
+	ck_assert_uint_eq(calls, 1024);
+	/* Its end is noticed all the same, and at once. */
+	close(fd);
+	run();
+	ck_assert_uint_eq(gone, 1);
 }
 END_TEST
 
@@ -458,6 +506,7 @@ Suite *test_suite(void)
 	tcase_add_test(link, drops_and_counts_what_is_not_for_it);
 	tcase_add_test(link, tells_once_that_the_other_end_is_gone);
 	tcase_add_test(link, never_blocks_on_an_end_that_does_not_read);
+	tcase_add_test(link, a_worker_that_floods_is_read_once_a_tick);
 	tcase_add_test(link, notices_that_nobody_handed_down_a_socket);
 	suite_add_tcase(suite, link);
 	tcase_set_timeout(spawn, 30);
