@@ -329,11 +329,11 @@ START_TEST(hands_down_two_descriptors_and_nothing_else)
 	/* One that somebody forgot to mark. */
 	int leaked = dup(fds[0]);
 	struct spawn_child child =
-	    run_shell("ls /proc/$$/fd | tr '\\n' ' ' >&4; exit 3", NULL, attach, fds[1]);
+	    run_shell("exec >&4; ls /proc/$$/fd; exit 3", NULL, attach, fds[1]);
 	close(fds[1]);
 	ck_assert_int_eq(attached, child.pid);
 	ck_assert_int_gt(read(fds[0], said, sizeof(said) - 1), 0);
-	ck_assert_str_eq(said, "0 1 2 3 4 ");
+	ck_assert_str_eq(said, "0\n1\n2\n3\n4\n");
 	wait_for(&child, "exit status 3");
 	close(leaked);
 }
