@@ -19,8 +19,8 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/cluster.h"
 
-#define CPU_NAME "CPU, idle agent, 8 neighbours / bare messages"
-#define RSS_NAME "memory, idle agent, 8 neighbours / bare messages"
+#define CPU_NAME "CPU of an idle agent with 8 neighbours / the same messages alone"
+#define RSS_NAME "memory of an idle agent with 8 neighbours / the same messages alone"
 #define NEIGHBOURS 8u
 #define PAIRS	   3
 #define WINDOW_S   8

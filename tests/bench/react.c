@@ -21,7 +21,7 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/cluster.h"
 
-#define NAME  "change to neighbour's quota / ping + fdatasync"
+#define NAME  "change of marginal cost to the neighbour's quota / round trip + fdatasync"
 #define PAIRS 11
 /* For shares and demand to come to rest between two changes: the meter's mean takes seconds. */
 #define REST_NS	  6000000000u
