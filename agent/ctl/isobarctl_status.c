@@ -83,22 +83,25 @@ static json_t *collect(const struct ctl *ctl)
 	return all;
 }
 
-/* Sums over the nodes shown; what leaves a donor and has not arrived yet is in flight. */
+/* Sums over the nodes that answer; what leaves a donor and has not arrived yet is in flight. */
 static void print_sum(const json_t *all)
 {
 	double share = 0, in_flight = 0;
+	size_t answered = 0;
 
 	for (size_t i = 0; i < json_array_size(all); i++) {
 		const json_t *status = json_array_get(all, i);
 		const json_t *neighbours = json_object_get(status, "neighbours");
 
+		answered += json_object_get(status, "share_ucpu") != NULL;
 		share += json_number_value(json_object_get(status, "share_ucpu"));
 		for (size_t k = 0; k < json_array_size(neighbours); k++)
 			in_flight += json_number_value(
 			    json_object_get(json_array_get(neighbours, k), "in_flight_ucpu"));
 	}
-	printf("shares %.6f + in flight %.6f = %.6f CPU on %zu nodes\n", share / 1e6,
-	       in_flight / 1e6, (share + in_flight) / 1e6, json_array_size(all));
+	printf("shares %.6f + in flight %.6f = %.6f CPU on %zu of %zu nodes\n",
+	       share / 1e6, in_flight / 1e6, (share + in_flight) / 1e6, answered,
+	       json_array_size(all));
 }
 
 static void print_table(const json_t *all)

@@ -15,6 +15,13 @@
  * share and costs no system call.  Where they cannot be loaded the kernel's own
  * accounting takes over: then meter_degraded() says what is missing, there are
  * no training clocks, and the wait is a lower bound.
+ *
+ * On-CPU time is the scheduler's own sum_exec_runtime, taken at each switch, plus
+ * the running stint by our clock.  Against CLOCK_PROCESS_CPUTIME_ID of the same
+ * threads the gap was below 0.01 % over 3 s: two busy threads with and without a
+ * quota, and two that switched 170 000 times a second.  It is the time between
+ * the two readings, and in the running stint interrupts and steal time, which the
+ * scheduler takes off at its next tick; nothing adds up over switches.
  */
 struct meter;
 

@@ -77,7 +77,7 @@ err "isobarctl: which one? choose with -i: a b"
 table='NODE         STATE        SHARE    QUOTA   ON-CPU     WAIT   DEMAND   MARGINAL    TASKS UP/NB
 a            ok          0.3000   0.3000   0.2980   0.1520   0.4500      -0.15      128   1/2
 b            isolated    0.3000   0.3000   0.2980   0.1520   0.4500      -0.15      128   1/2'
-sum='shares 0.600000 + in flight 0.008000 = 0.608000 CPU on 2 nodes'
+sum='shares 0.600000 + in flight 0.008000 = 0.608000 CPU on 2 of 2 nodes'
 run "$ctl" --run-directory "$run_directory" top
 ends 0
 out "$table
@@ -99,7 +99,7 @@ ends 0
 out "NODE         STATE        SHARE    QUOTA   ON-CPU     WAIT   DEMAND   MARGINAL    TASKS UP/NB
 a            ok          0.3000   0.3000   0.2980   0.1520   0.4500      -0.15      128   1/2
 b            silent           -        -        -        -        -          -        -   0/0
-shares 0.300000 + in flight 0.004000 = 0.304000 CPU on 2 nodes"
+shares 0.300000 + in flight 0.004000 = 0.304000 CPU on 1 of 2 nodes"
 err ''
 
 run "$ctl" --run-directory "$run_directory" status -i b
