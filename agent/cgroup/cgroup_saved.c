@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The limit that was there before us, in a file of the run directory, so that
- * an agent that was killed and comes back does not take its own limit for the
- * original one.  It belongs to one directory id: a group that was made anew
- * has a new original.
+ * The limit that was there before us, in a file, so that an agent that was
+ * killed and comes back does not take its own limit for the original one.  It
+ * belongs to one directory id of one boot: a group that was made anew has a new
+ * original, and after a boot the ids are given out again.
  */
 #include "config.h"
 
@@ -16,10 +16,29 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Half of the boot's random id; 0 where there is none. */
+static uint64_t boot_id(const struct cgroup *cgroup)
+{
+	char path[PATH_MAX], text[64];
+	uint64_t id = 0;
+
+	if (snprintf(path, sizeof(path), "%s/proc/sys/kernel/random/boot_id", cgroup->root) >=
+		    (int)sizeof(path) ||
+	    cgroup_file_read(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return 0;
+	for (const char *at = text; *at != '\0' && at < text + 18; at++) {
+		if (*at >= '0' && *at <= '9')
+			id = id << 4 | (uint64_t)(*at - '0');
+		else if (*at >= 'a' && *at <= 'f')
+			id = id << 4 | (uint64_t)(*at - 'a' + 10);
+	}
+	return id;
+}
+
 int cgroup_saved_load(struct cgroup *cgroup, bool *ret_found, struct error *reterr)
 {
 	struct cgroup_limit limit = { 0 };
-	uint64_t version, id, created, burst_us, unlimited;
+	uint64_t version, id, boot, created, burst_us, unlimited;
 	char text[CGROUP_FILE_BYTES];
 	int result;
 
@@ -32,7 +51,7 @@ int cgroup_saved_load(struct cgroup *cgroup, bool *ret_found, struct error *rete
 	if (result < 0)
 		return error_errno(reterr, result, "read '%.300s'", cgroup->saved_path);
 	if (!cgroup_file_field(text, "isobar-original", &version) || version != 1 ||
-	    !cgroup_file_field(text, "id", &id) ||
+	    !cgroup_file_field(text, "boot", &boot) || !cgroup_file_field(text, "id", &id) ||
 	    !cgroup_file_field(text, "unlimited", &unlimited) ||
 	    !cgroup_file_field(text, "quota_us", &limit.quota_us) ||
 	    !cgroup_file_field(text, "period_us", &limit.period_us) || limit.period_us == 0 ||
@@ -41,7 +60,7 @@ int cgroup_saved_load(struct cgroup *cgroup, bool *ret_found, struct error *rete
 		return error_set(reterr, -EBADMSG,
 				 "'%.300s' is damaged: it keeps the limit from before isobar; set "
 				 "the limit by hand and remove the file", cgroup->saved_path);
-	if (id != cgroup->id)
+	if (id != cgroup->id || boot != boot_id(cgroup))
 		return 0;
 	limit.unlimited = unlimited != 0;
 	cgroup->original = limit;
@@ -60,17 +79,21 @@ int cgroup_saved_store(const struct cgroup *cgroup, struct error *reterr)
 	if (cgroup->saved_path[0] == '\0')
 		return 0;
 	length = snprintf(text, sizeof(text),
-			  "isobar-original 1\nid %" PRIu64 "\nunlimited %d\nquota_us %" PRIu64
-			  "\nperiod_us %" PRIu64 "\nburst_us %" PRIu64 "\ncreated %u\n",
-			  cgroup->id, cgroup->original.unlimited, cgroup->original.quota_us,
-			  cgroup->original.period_us, cgroup->original_burst_us,
-			  cgroup->created_top);
+			  "isobar-original 1\nboot %" PRIu64 "\nid %" PRIu64 "\nunlimited %d\n"
+			  "quota_us %" PRIu64 "\nperiod_us %" PRIu64 "\nburst_us %" PRIu64
+			  "\ncreated %u\n",
+			  boot_id(cgroup), cgroup->id, cgroup->original.unlimited,
+			  cgroup->original.quota_us, cgroup->original.period_us,
+			  cgroup->original_burst_us, cgroup->created_top);
 	if (snprintf(temporary, sizeof(temporary), "%s.new", cgroup->saved_path) >=
 	    (int)sizeof(temporary))
 		return error_errno(reterr, -ENAMETOOLONG, "'%.300s'", cgroup->saved_path);
-	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0 || write(fd, text, (size_t)length) != length)
 		return error_errno(reterr, fd < 0 ? -errno : -EIO, "write '%.300s'", temporary);
+	/* An empty file after a power cut would keep the agent from starting. */
+	if (fsync(fd) < 0)
+		return error_errno(reterr, -errno, "write '%.300s'", temporary);
 	if (rename(temporary, cgroup->saved_path) < 0)
 		return error_errno(reterr, -errno, "rename to '%.300s'", cgroup->saved_path);
 	return 0;

@@ -407,12 +407,45 @@ START_TEST(a_damaged_saved_limit_is_an_error)
 	config.saved_path = path;
 	assert_refused(&config, -EBADMSG, "damaged");
 	/* One of another group, with another id, says nothing about this one. */
-	tree_file("/run/original", "isobar-original 1\nid 1\nunlimited 0\nquota_us 1000\n"
-				   "period_us 2000\nburst_us 0\ncreated 0\n");
+	tree_file("/run/original", "isobar-original 1\nboot 0\nid 1\nunlimited 0\n"
+				   "quota_us 1000\nperiod_us 2000\nburst_us 0\ncreated 0\n");
 	cgroup = must_open(&config);
 	ck_assert_int_eq(cgroup_write(cgroup, 20000, NULL), 0);
 	ck_assert_int_eq(cgroup_leave(cgroup, NULL), 0);
 	assert_file(V2 "/job/cpu.max", "50000 100000");
+	cgroup_close(cgroup);
+}
+END_TEST
+
+START_TEST(a_saved_limit_of_another_boot_says_nothing)
+{
+	struct cgroup_config config = configure("/job");
+	char path[PATH_MAX];
+
+	tree_v2_host();
+	v2_group("/job", "50000 100000\n");
+	tree_file("/proc/sys/kernel/random/boot_id", "0c8ff1a2-93b6-4d0e-8c11-2f6d1a5b7e90\n");
+	snprintf(path, sizeof(path), "%s/run/original", root);
+	tree_directory("/run");
+	config.saved_path = path;
+	config.on_exit = CGROUP_RESTORE;
+	struct cgroup *cgroup = must_open(&config);
+	ck_assert_int_eq(cgroup_write(cgroup, 20000, NULL), 0);
+	cgroup_close(cgroup); /* as a kill would */
+	cgroup = must_open(&config);
+	ck_assert_int_eq(cgroup_leave(cgroup, NULL), 0);
+	assert_file(V2 "/job/cpu.max", "50000 100000");
+	cgroup_close(cgroup);
+
+	/* The same id again, of a group that somebody limited otherwise since. */
+	cgroup = must_open(&config);
+	cgroup_close(cgroup);
+	tree_file("/proc/sys/kernel/random/boot_id", "1c8ff1a2-93b6-4d0e-8c11-2f6d1a5b7e90\n");
+	tree_file(V2 "/job/cpu.max", "70000 100000\n");
+	cgroup = must_open(&config);
+	ck_assert_int_eq(cgroup_write(cgroup, 20000, NULL), 0);
+	ck_assert_int_eq(cgroup_leave(cgroup, NULL), 0);
+	assert_file(V2 "/job/cpu.max", "70000 100000");
 	cgroup_close(cgroup);
 }
 END_TEST
@@ -563,6 +596,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, hands_cpu_down_on_the_way);
 	tcase_add_test(tcase, dry_run_leaves_every_file_alone);
 	tcase_add_test(tcase, a_damaged_saved_limit_is_an_error);
+	tcase_add_test(tcase, a_saved_limit_of_another_boot_says_nothing);
 	tcase_add_test(tcase, finds_its_place_in_a_partial_mount);
 	tcase_add_test(tcase, reads_statistics);
 	tcase_add_test(tcase, sees_processes_here_and_below);
