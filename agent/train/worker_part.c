@@ -10,13 +10,15 @@
 
 static const char *misfit(const struct iso_train_welcome *welcome, const struct dataset *data)
 {
-	const struct iso_softmax model = { welcome->features, welcome->classes, 0 };
+	/* From the network: too large for what iso_softmax_params() is asked for. */
+	uint64_t params = (uint64_t)welcome->classes * (welcome->features + 1ull);
 
 	if (welcome->model != ISO_TRAIN_SOFTMAX)
 		return "the worker does not know this model";
-	if (welcome->features != data->features || welcome->classes < data->classes)
+	if (welcome->features != data->features || welcome->classes < data->classes ||
+	    welcome->classes < 2)
 		return "the model does not fit the worker's data";
-	if (welcome->params != iso_softmax_params(&model))
+	if (welcome->params != params)
 		return "the number of parameters does not fit the model";
 	if (welcome->workers > data->samples)
 		return "more workers than samples";

@@ -2,5 +2,6 @@ unit_tests += \
 	tests/unit/cconf \
 	tests/unit/checkpoint \
 	tests/unit/curve \
+	tests/unit/part \
 	tests/unit/pool \
 	tests/unit/workerlink

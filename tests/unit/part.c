@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "agent/train/worker_part.h"
+
+#include "tests/test.h"
+
+#define SAMPLES	 100u
+#define FEATURES 3u
+#define CLASSES	 4u
+
+static uint8_t pixels[SAMPLES * FEATURES], labels[SAMPLES];
+static struct dataset data = {
+	.samples = SAMPLES,
+	.features = FEATURES,
+	.classes = CLASSES,
+	.pixels = pixels,
+	.labels = labels,
+};
+
+static struct iso_train_welcome welcome(void)
+{
+	return (struct iso_train_welcome){
+		.term = 1,
+		.worker = 1,
+		.workers = 2,
+		.model = ISO_TRAIN_SOFTMAX,
+		.params = CLASSES * (FEATURES + 1),
+		.features = FEATURES,
+		.classes = CLASSES,
+		.samples_per_task = 10,
+		.partition = 1,
+		.ping_ns = 1,
+	};
+}
+
+START_TEST(takes_its_part)
+{
+	struct iso_train_welcome good = welcome();
+	struct lesson lesson;
+	struct part part = { 0 };
+
+	for (uint32_t i = 0; i < SAMPLES; i++)
+		labels[i] = (uint8_t)(i % CLASSES);
+	ck_assert_ptr_null(part_take(&part, &good, &data, &lesson));
+	ck_assert_uint_eq(lesson.part_samples, SAMPLES / 2);
+	for (uint32_t i = 0; i < lesson.part_samples; i++)
+		ck_assert_uint_lt(lesson.part[i], SAMPLES);
+	part_close(&part);
+}
+END_TEST
+
+/* Whatever a coordinator says, the worker is not to die of it. */
+START_TEST(refuses_a_model_of_impossible_size)
+{
+	static const uint32_t classes[] = { CLASSES - 1, CLASSES + 1, 1u << 30, UINT32_MAX };
+	struct lesson lesson;
+	struct part part = { 0 };
+
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+		struct iso_train_welcome bad = welcome();
+
+		bad.classes = classes[i];
+		ck_assert_ptr_nonnull(part_take(&part, &bad, &data, &lesson));
+	}
+	/* Data with one class only, and a coordinator that agrees. */
+	struct iso_train_welcome single = welcome();
+	single.classes = 1;
+	single.params = FEATURES + 1;
+	data.classes = 1;
+	ck_assert_ptr_nonnull(part_take(&part, &single, &data, &lesson));
+	data.classes = CLASSES;
+	part_close(&part);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = suite_create("part");
+	TCase *tcase = tcase_create("welcome");
+
+	tcase_add_test(tcase, takes_its_part);
+	tcase_add_test(tcase, refuses_a_model_of_impossible_size);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
