@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -107,17 +109,23 @@ static void restore_parts(struct run *run, const struct checkpoint *from)
 	}
 }
 
-/* Two coordinators would overwrite each other's checkpoints; the lock ends with the process. */
+/*
+ * Two coordinators would overwrite each other's checkpoints; the lock ends with
+ * the process.  A file of ours alone: what others may open they may lock.
+ */
 static int lock_state(struct run *run, struct error *reterr)
 {
 	const char *folder = run->conf->state_directory;
+	char path[PATH_MAX];
 	int r = directory_make(folder, 0755, reterr);
 
 	if (r < 0)
 		return r;
-	run->lock_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (snprintf(path, sizeof(path), "%s/lock", folder) >= (int)sizeof(path))
+		return error_errno(reterr, -ENAMETOOLONG, "'%.80s'", folder);
+	run->lock_fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (run->lock_fd < 0)
-		return error_errno(reterr, -errno, "open '%s'", folder);
+		return error_errno(reterr, -errno, "open '%s'", path);
 	if (flock(run->lock_fd, LOCK_EX | LOCK_NB) < 0)
 		return error_set(reterr, -EBUSY, "'%s' is in use by another coordinator", folder);
 	return 0;

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/net/curve.h"
@@ -327,6 +329,27 @@ START_TEST(lets_no_stranger_in)
 }
 END_TEST
 
+/* Others may open the directory, hence lock it; what keeps two apart is for its user alone. */
+START_TEST(a_stranger_cannot_lock_its_state)
+{
+	char path[160];
+	struct stat status;
+
+	cluster_configure(&cluster, "training { stop-after-rounds = 2 }\n");
+	snprintf(path, sizeof(path), "%s/state", cluster.folder);
+	ck_assert(mkdir(path, 0755) == 0 || errno == EEXIST);
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_eq(flock(fd, LOCK_EX | LOCK_NB), 0);
+	cluster_start_coordinator(&cluster, NULL);
+	cluster_start_workers(&cluster);
+	ck_assert_int_eq(cluster_wait(&cluster.coordinator), 0);
+	close(fd);
+	snprintf(path, sizeof(path), "%s/state/lock", cluster.folder);
+	ck_assert_int_eq(stat(path, &status), 0);
+	ck_assert_uint_eq(status.st_mode & 07777, 0600);
+}
+END_TEST
+
 static void refused_configuration(const char *more, const char *said)
 {
 	cluster_configure(&cluster, more);
@@ -367,6 +390,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, worker_follows_the_share_and_ends_with_its_agent);
 	tcase_add_test(tcase, lets_no_stranger_in);
 	tcase_add_test(tcase, takes_a_worker_that_owns_nothing_and_says_nothing);
+	tcase_add_test(tcase, a_stranger_cannot_lock_its_state);
 	tcase_add_test(tcase, names_what_is_wrong_in_the_configuration);
 	suite_add_tcase(suite, tcase);
 	return suite;
