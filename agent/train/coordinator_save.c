@@ -111,7 +111,8 @@ static void restore_parts(struct run *run, const struct checkpoint *from)
 
 /*
  * Two coordinators would overwrite each other's checkpoints; the lock ends with
- * the process.  A file of ours alone: what others may open they may lock.
+ * the process.  A file of ours alone: what others may open they may lock.  Not
+ * of the name that the control socket's has, whose directory may be the same.
  */
 static int lock_state(struct run *run, struct error *reterr)
 {
@@ -121,7 +122,7 @@ static int lock_state(struct run *run, struct error *reterr)
 
 	if (r < 0)
 		return r;
-	if (snprintf(path, sizeof(path), "%s/lock", folder) >= (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s/state.lock", folder) >= (int)sizeof(path))
 		return error_errno(reterr, -ENAMETOOLONG, "'%.80s'", folder);
 	run->lock_fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (run->lock_fd < 0)

@@ -344,7 +344,7 @@ START_TEST(a_stranger_cannot_lock_its_state)
 	cluster_start_workers(&cluster);
 	ck_assert_int_eq(cluster_wait(&cluster.coordinator), 0);
 	close(fd);
-	snprintf(path, sizeof(path), "%s/state/lock", cluster.folder);
+	snprintf(path, sizeof(path), "%s/state/state.lock", cluster.folder);
 	ck_assert_int_eq(stat(path, &status), 0);
 	ck_assert_uint_eq(status.st_mode & 07777, 0600);
 }
