@@ -46,13 +46,17 @@ static void on_signal(struct loop_source *source, short revents)
 	(void)revents;
 	if (signal_number == 0)
 		return;
+	if (signal_number == SIGHUP) {
+		log_info("got SIGHUP: nothing is read anew while isobard runs; restart it");
+		return;
+	}
 	log_info("got SIG%s, leaving", sigabbrev_np(signal_number));
 	loop_quit(&agent->loop);
 }
 
 static int run(const struct conf *conf)
 {
-	static const int signals[] = { SIGTERM, SIGINT, 0 };
+	static const int signals[] = { SIGTERM, SIGINT, SIGHUP, 0 };
 	struct agent agent = { 0 };
 	struct node *node = NULL;
 	struct error error = { 0 };
