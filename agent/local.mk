@@ -50,6 +50,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/net/curve.c %D%/net/curve.h \
 	%D%/net/link.c %D%/net/link.h \
 	%D%/net/zap.c %D%/net/zap.h \
+	%D%/node/crash.h \
 	%D%/node/host.c %D%/node/host.h \
 	%D%/node/job.c %D%/node/job.h \
 	%D%/node/journal.c %D%/node/journal.h \

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/node/crash.h"
+
 #define FRESH_NAME JOURNAL_NAME ".new"
 
 struct journal {
@@ -246,6 +248,7 @@ int journal_write(struct journal *journal, const struct iso_record *record, stru
 		error_errno(reterr, r, "write record %" PRIu64 " to journal '%s'", record->seq,
 			    journal->path);
 	if (r == 0) {
+		crash_point("recorded");
 		r = sync_fd(&journal->io, journal->fd);
 		if (r < 0)
 			error_errno(reterr, r, "make record %" PRIu64 " in journal '%s' durable",

@@ -17,6 +17,7 @@
 #include "agent/base/directory.h"
 #include "agent/base/log.h"
 #include "agent/net/curve.h"
+#include "agent/node/crash.h"
 #include "agent/node/node_private.h"
 
 static int open_state_directory(const struct conf *conf, struct error *reterr)
@@ -78,8 +79,10 @@ static void send_all(struct node *node)
 		return;
 	for (uint32_t i = 0; i < iso_trade_edges(node->trade); i++)
 		if (node->link_of_edge[i] != UINT32_MAX &&
-		    iso_trade_message(node->trade, i, &peer, bytes) == ISO_OK)
+		    iso_trade_message(node->trade, i, &peer, bytes) == ISO_OK) {
 			(void)link_send(node->link, node->link_of_edge[i], bytes, sizeof(bytes));
+			crash_point("sending");
+		}
 	/* Not sent now is sent with the next tick: it will say the same and more. */
 }
 
@@ -104,6 +107,7 @@ static bool lower(struct node *node, uint64_t now_ns, const struct iso_trade_pla
 		if (node->limit_failed)
 			log_info("cgroup %s: can be lowered again", node->conf->cgroup);
 		node->limit_failed = false;
+		crash_point("lowered");
 		return true;
 	}
 	if (!node->limit_failed)
@@ -123,6 +127,7 @@ static bool make_durable(struct node *node)
 		fail(node, error.text);
 		return false;
 	}
+	crash_point("durable");
 	node->durable_seq = record.seq;
 	node->journal_writes++;
 	return true;
@@ -181,6 +186,7 @@ static void tick(struct node *node, uint64_t now_ns)
 
 	enum iso_status status = iso_trade_begin(node->trade, &input, &plan);
 	assert(status == ISO_OK); /* conf_check() has seen the cost */
+	crash_point("begin");
 	if (plan.lower && !lower(node, now_ns, &plan))
 		iso_trade_abort(node->trade, &plan);
 	else if (plan.debited_ucpu > 0)
@@ -188,6 +194,7 @@ static void tick(struct node *node, uint64_t now_ns)
 	if (plan.record && !make_durable(node))
 		return;
 	node->entitled_ucpu = iso_trade_commit(node->trade, node->durable_seq);
+	crash_point("committed");
 	int r = job_limit(node->job, now_ns, node->entitled_ucpu, &error);
 	log_job_state(node);
 	/* Another writer's value is put right at a slower pace, and is a state. */
@@ -195,7 +202,9 @@ static void tick(struct node *node, uint64_t now_ns)
 		log_warn("cgroup %s: %s; trying again at each tick", node->conf->cgroup,
 			 error.text);
 	node->raise_failed = r < 0;
+	crash_point("raised");
 	send_all(node);
+	crash_point("sent");
 	if (node->link != NULL)
 		link_tick(node->link, now_ns);
 	if (node->host != NULL)
@@ -343,6 +352,8 @@ static int open_all(struct node *node, void *zmq_context, struct error *reterr)
 	if (r == 0)
 		r = open_trade(node, reterr);
 	if (r == 0)
+		crash_point("opened");
+	if (r == 0)
 		r = job_open(node->conf, node->conf->floor_ucpu, &node->job, reterr);
 	if (r < 0)
 		return r;
@@ -352,6 +363,7 @@ static int open_all(struct node *node, void *zmq_context, struct error *reterr)
 	if (node->failed)
 		return error_set(reterr, -EIO, "the journal cannot be written");
 	r = open_link(node, zmq_context, reterr);
+	crash_point("linked");
 	host_config.job = node->job;
 	if (r == 0 && node->conf->training.coordinator[0] != '\0')
 		r = host_open(&host_config, &node->host, reterr);
