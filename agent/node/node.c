@@ -65,9 +65,12 @@ static bool on_message(void *context, uint32_t neighbour, const uint8_t *bytes, 
 	struct node *node = context;
 
 	assert(neighbour < node->conf->neighbour_count); /* keys are always on */
-	/* The trading core counts what it drops, and why. */
-	return iso_trade_receive(node->trade, clock_now_ns(), node->conf->neighbours[neighbour].id,
-				 bytes, size) == ISO_OK;
+	enum iso_status status = iso_trade_receive(node->trade, clock_now_ns(),
+						   node->conf->neighbours[neighbour].id, bytes,
+						   size);
+
+	/* The trading core counts what it drops, and why; who is not listened to is still up. */
+	return status == ISO_OK || status == ISO_E_HALTED;
 }
 
 static void send_all(struct node *node)
@@ -169,11 +172,27 @@ static void log_job_state(struct node *node)
 		log_info("cgroup %s: ok again", node->conf->cgroup);
 }
 
+/* Found by a message or in the journal: said once, and from then on in the status. */
+static void tell_halt(struct node *node)
+{
+	struct iso_trade_status status;
+
+	if (node->halt_told)
+		return;
+	iso_trade_status(node->trade, &status);
+	if (status.halt == ISO_HALT_NONE)
+		return;
+	node->halt_told = true;
+	log_error("trading has stopped for good: %s; the limit goes to the floor",
+		  iso_halt_text(status.halt));
+}
+
 static void tick(struct node *node, uint64_t now_ns)
 {
 	struct error error = { 0 };
 	struct iso_trade_plan plan;
 
+	tell_halt(node);
 	job_observe(node->job, now_ns);
 	const struct job_view *view = job_view(node->job);
 	struct iso_trade_input input = {

@@ -37,6 +37,7 @@ struct node {
 	uint64_t ticks;
 	uint64_t journal_writes;
 	bool failed;
+	bool halt_told;          /* trading has stopped; logged once */
 	bool limit_failed;       /* the last lowering did; logged once */
 	bool raise_failed;       /* likewise */
 	const char *job_state;   /* the last that was logged; NULL: none yet */
