@@ -10,3 +10,25 @@ check_PROGRAMS += %D%/isobard-crash
 %C%_isobard_crash_SOURCES = agent/isobard.c agent/node/node.c agent/node/journal.c %D%/crash.c
 %C%_isobard_crash_CPPFLAGS = $(AM_CPPFLAGS) -DISO_CRASH_POINTS $(JANSSON_CFLAGS) $(ZMQ_CFLAGS)
 %C%_isobard_crash_LDADD = $(agent_libs)
+
+# Preloaded, so it is a shared object without any library of ours.
+check_PROGRAMS += %D%/disk.so
+%C%_disk_so_SOURCES = %D%/disk.c
+%C%_disk_so_CFLAGS = $(AM_CFLAGS) -fPIC
+%C%_disk_so_LDFLAGS = -shared
+%C%_disk_so_LDADD =
+
+if HAVE_CHECK
+system_ring = %D%/proxy.c %D%/proxy.h %D%/ring.c %D%/ring.h %D%/ring_look.c
+host_tests += %D%/fire %D%/faults
+%C%_fire_SOURCES = %D%/fire.c $(system_ring)
+%C%_fire_LDADD = tests/demo/libdemo.a $(test_libs)
+%C%_faults_SOURCES = %D%/faults.c $(system_ring)
+%C%_faults_LDADD = tests/demo/libdemo.a $(test_libs)
+endif
+
+# A thousand kills, and half as many on bad lines; about ten minutes.
+.PHONY: soak soak-system
+soak: soak-system
+soak-system: $(check_PROGRAMS)
+	ISO_RUNS=1000 $(MAKE) $(AM_MAKEFLAGS) check TESTS=%D%/fire
