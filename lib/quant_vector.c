@@ -29,7 +29,7 @@
 #define FRACTION_BITS 14
 #define FRACTION      16384.0f
 
-_Static_assert(FRACTION == 1 << FRACTION_BITS, "the same number twice");
+_Static_assert((int)FRACTION == 1 << FRACTION_BITS, "the same number twice");
 /* 151 octaves from 1 to the smallest denormal, at most 710 indices each. */
 _Static_assert(151ll * 710 << FRACTION_BITS < INT32_MAX, "an index must fit");
 _Static_assert(CODES_MAX <= INT16_MAX, "a code must fit");
