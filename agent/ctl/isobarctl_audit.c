@@ -248,6 +248,7 @@ static void explain(struct audit *audit, const struct iso_audit_finding *finding
 		return;
 	case ISO_AUDIT_CLUSTER:
 	case ISO_AUDIT_TWICE:
+	case ISO_AUDIT_AMOUNTS:
 	case ISO_AUDIT_HALTED: complain(audit, "%s %s", node, text); return;
 	case ISO_AUDIT_EQUATION:
 	case ISO_AUDIT_ENFORCED:

@@ -19,6 +19,7 @@ const char *iso_audit_text(enum iso_audit_check check)
 	case ISO_AUDIT_CEILING: return "enforces more than its ceiling";
 	case ISO_AUDIT_FLOOR: return "has a share below its floor";
 	case ISO_AUDIT_HALTED: return "has stopped trading";
+	case ISO_AUDIT_AMOUNTS: return "states amounts that no ledger can hold";
 	case ISO_AUDIT_ENDOWMENTS: return "endowments do not add up to the budget";
 	case ISO_AUDIT_SUM: return "shares and transfers in flight do not add up to the endowments";
 	case ISO_AUDIT_TOTAL: return "kernels together enforce more than the budget";
@@ -33,6 +34,27 @@ static void note(struct iso_audit_result *result, struct iso_audit_finding findi
 	if (result->findings < ISO_AUDIT_FINDINGS_MAX)
 		result->finding[result->findings] = finding;
 	result->findings++;
+}
+
+/* Stays at the end of the range it would leave; false if so. */
+static bool add(int64_t *sum, int64_t term)
+{
+	if (!__builtin_add_overflow(*sum, term, sum))
+		return true;
+	*sum = term < 0 ? INT64_MIN : INT64_MAX;
+	return false;
+}
+
+/* The same, for a difference of two terms. */
+static bool add_difference(int64_t *sum, int64_t a, int64_t b)
+{
+	int64_t difference;
+
+	if (__builtin_sub_overflow(a, b, &difference)) {
+		(void)add(sum, a < b ? INT64_MIN : INT64_MAX);
+		return false;
+	}
+	return add(sum, difference);
 }
 
 static const struct iso_audit_node *find_node(const struct iso_audit_node *nodes, uint32_t count,
@@ -119,24 +141,29 @@ enum iso_status iso_audit_reread(const struct iso_audit_node *nodes, uint32_t co
 	return ISO_E_UNKNOWN;
 }
 
-static void check_edges(const struct iso_audit_node *nodes, uint32_t count, uint32_t index,
+/* False: what the node states does not fit into the sum. */
+static bool check_edges(const struct iso_audit_node *nodes, uint32_t count, uint32_t index,
 			struct iso_audit_result *result)
 {
 	const struct iso_record *record = &nodes[index].record;
+	bool fits = true;
 
 	for (uint32_t k = 0; k < record->edge_count; k++) {
-		struct iso_audit_finding finding =
-			check_edge(nodes, count, record, &record->edges[k]);
+		const struct iso_record_edge *edge = &record->edges[k];
+		struct iso_audit_finding finding = check_edge(nodes, count, record, edge);
 
 		if (finding.check != ISO_AUDIT_OK)
 			note(result, finding);
 		/* Over all nodes each S meets the R of its other end. */
-		result->in_flight_ucpu +=
-			(int64_t)(record->edges[k].sent - record->edges[k].received);
+		fits &= edge->sent <= INT64_MAX && edge->received <= INT64_MAX;
+		fits &= add_difference(&result->in_flight_ucpu, (int64_t)edge->sent,
+				       (int64_t)edge->received);
 	}
+	return fits;
 }
 
-static void check_node(const struct iso_audit_node *nodes, uint32_t count, uint32_t index,
+/* The same. */
+static bool check_node(const struct iso_audit_node *nodes, uint32_t count, uint32_t index,
 		       struct iso_audit_result *result)
 {
 	const struct iso_audit_node *node = &nodes[index];
@@ -163,10 +190,13 @@ static void check_node(const struct iso_audit_node *nodes, uint32_t count, uint3
 			note(result,
 			     (struct iso_audit_finding){ checks[k].check, id, 0, checks[k].found,
 							 checks[k].expected });
-	result->shares_ucpu += x;
-	result->endowments_ucpu += node->record.endowment_ucpu;
-	result->enforced_ucpu += e;
-	result->reserve_ucpu += x - e;
+
+	bool fits = add(&result->shares_ucpu, x);
+
+	fits &= add(&result->endowments_ucpu, node->record.endowment_ucpu);
+	fits &= add(&result->enforced_ucpu, e);
+	fits &= add_difference(&result->reserve_ucpu, x, e);
+	return fits;
 }
 
 void iso_audit_run(const struct iso_audit_node *nodes, uint32_t count, int64_t budget_ucpu,
@@ -177,16 +207,21 @@ void iso_audit_run(const struct iso_audit_node *nodes, uint32_t count, int64_t b
 	memset(result, 0, sizeof(*result));
 	for (uint32_t i = 0; i < count; i++) {
 		assert(nodes[i].record.edge_count <= ISO_DEGREE_MAX);
-		check_node(nodes, count, i, result);
-		check_edges(nodes, count, i, result);
+		bool fits = check_node(nodes, count, i, result);
+
+		fits &= check_edges(nodes, count, i, result);
+		if (!fits)
+			note(result, (struct iso_audit_finding){ .check = ISO_AUDIT_AMOUNTS,
+								 .node = nodes[i].record.node });
 	}
 
-	int64_t sum = result->shares_ucpu + result->in_flight_ucpu;
+	int64_t sum = result->shares_ucpu;
+	bool sum_fits = add(&sum, result->in_flight_ucpu);
 
 	if (result->endowments_ucpu != budget_ucpu)
 		note(result, (struct iso_audit_finding){ ISO_AUDIT_ENDOWMENTS, 0, 0,
 							 result->endowments_ucpu, budget_ucpu });
-	if (sum != result->endowments_ucpu)
+	if (!sum_fits || sum != result->endowments_ucpu)
 		note(result, (struct iso_audit_finding){ ISO_AUDIT_SUM, 0, 0, sum,
 							 result->endowments_ucpu });
 	if (result->enforced_ucpu > budget_ucpu)

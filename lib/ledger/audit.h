@@ -35,6 +35,7 @@ enum iso_audit_check {
 	ISO_AUDIT_CEILING,      /* the kernel enforces more than the ceiling */
 	ISO_AUDIT_FLOOR,        /* x is below the floor */
 	ISO_AUDIT_HALTED,       /* the node has stopped trading */
+	ISO_AUDIT_AMOUNTS,      /* its amounts cannot be added to the others': forged */
 	ISO_AUDIT_ENDOWMENTS,   /* sum A is not the budget */
 	ISO_AUDIT_SUM,          /* sum x + in flight is not sum A */
 	ISO_AUDIT_TOTAL,        /* the kernels together enforce more than the budget */
@@ -72,6 +73,10 @@ struct iso_audit_result {
 ISO_MUST_USE enum iso_status iso_audit_reread(const struct iso_audit_node *nodes, uint32_t count,
 					      uint32_t *ret_index);
 
+/*
+ * Takes any numbers: a sum that an int64_t cannot hold stays at its end and is
+ * a finding, so forged amounts never wrap around to the right total.
+ */
 void iso_audit_run(const struct iso_audit_node *nodes, uint32_t count, int64_t budget_ucpu,
 		   struct iso_audit_result *ret_result);
 

@@ -182,6 +182,55 @@ START_TEST(the_whole_is_checked_against_the_budget)
 }
 END_TEST
 
+static bool finds(const struct iso_audit_result *result, enum iso_audit_check check, uint64_t node)
+{
+	for (uint32_t i = 0; i < result->findings && i < ISO_AUDIT_FINDINGS_MAX; i++)
+		if (result->finding[i].check == check && result->finding[i].node == node)
+			return true;
+	return false;
+}
+
+START_TEST(forged_amounts_are_reported_and_never_wrap)
+{
+	struct iso_audit_result result;
+
+	/* Shares of 2^62 each: four of them would add up to nothing. */
+	set_up();
+	for (uint32_t i = 0; i < 3; i++)
+		nodes[i].holdings_ucpu = ISO_UNITS_MAX;
+	iso_audit_run(nodes, 3, 3000, &result);
+	ck_assert(!result.proven);
+	ck_assert(!finds(&result, ISO_AUDIT_AMOUNTS, 1));
+	ck_assert(finds(&result, ISO_AUDIT_AMOUNTS, 2));
+	ck_assert(finds(&result, ISO_AUDIT_AMOUNTS, 3));
+	ck_assert_int_eq(result.shares_ucpu, INT64_MAX);
+	/* Downwards, over the edges. */
+	set_up();
+	for (uint32_t i = 0; i < 3; i++)
+		nodes[i].record.edges[0].received = ISO_UNITS_MAX;
+	iso_audit_run(nodes, 3, 3000, &result);
+	ck_assert(finds(&result, ISO_AUDIT_AMOUNTS, 3));
+	ck_assert_int_eq(result.in_flight_ucpu, INT64_MIN);
+	/* One share and what is on its way fit alone, and not together. */
+	set_up();
+	nodes[0].holdings_ucpu = nodes[1].holdings_ucpu = ISO_UNITS_MAX / 2;
+	nodes[0].record.edges[0].sent = ISO_UNITS_MAX;
+	iso_audit_run(nodes, 3, 3000, &result);
+	ck_assert(!finds(&result, ISO_AUDIT_AMOUNTS, 1));
+	ck_assert(finds(&result, ISO_AUDIT_SUM, 0));
+	ck_assert_int_eq(result.finding[result.findings - 1].found, INT64_MAX);
+	/* Differences that have no int64_t, and counters that have none. */
+	set_up();
+	nodes[0].enforced_ucpu = INT64_MIN;
+	nodes[1].record.edges[1].sent = UINT64_MAX;
+	iso_audit_run(nodes, 3, 3000, &result);
+	ck_assert(finds(&result, ISO_AUDIT_AMOUNTS, 1));
+	ck_assert(finds(&result, ISO_AUDIT_AMOUNTS, 2));
+	ck_assert(!finds(&result, ISO_AUDIT_AMOUNTS, 3));
+	ck_assert(!result.proven);
+}
+END_TEST
+
 START_TEST(counts_more_findings_than_it_keeps)
 {
 	static struct iso_audit_node many[50];
@@ -221,6 +270,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_wrong_share_breaks_equation_and_sum);
 	tcase_add_test(tcase, a_missing_node_is_no_proof);
 	tcase_add_test(tcase, the_whole_is_checked_against_the_budget);
+	tcase_add_test(tcase, forged_amounts_are_reported_and_never_wrap);
 	tcase_add_test(tcase, counts_more_findings_than_it_keeps);
 	tcase_add_test(tcase, texts_are_told_apart);
 	suite_add_tcase(suite, tcase);
