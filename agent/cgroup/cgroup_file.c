@@ -101,13 +101,14 @@ bool cgroup_file_field(const char *text, const char *name, uint64_t *ret_value)
 {
 	size_t length = strlen(name);
 
-	for (const char *line = text; line != NULL && *line != '\0';) {
+	for (const char *line = text;;) {
 		if (strncmp(line, name, length) == 0 && line[length] == ' ')
 			return cgroup_parse_u64(line + length + 1, ret_value, NULL);
 		line = strchr(line, '\n');
-		line += line != NULL;
+		if (line == NULL)
+			return false;
+		line++;
 	}
-	return false;
 }
 
 bool cgroup_limit_equal(const struct cgroup_limit *a, const struct cgroup_limit *b)
