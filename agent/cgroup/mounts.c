@@ -234,8 +234,10 @@ int mounts_group_of(const char *root, pid_t pid, const char *name, unsigned vers
 			return error_set(reterr, -EXDEV,
 					 "%s: the group is outside this cgroup namespace: run "
 					 "outside of it", path);
-		if (snprintf(ret_path, PATH_MAX, "%s", group) >= PATH_MAX)
+		length = strlen(group);
+		if (length >= PATH_MAX)
 			return error_errno(reterr, -ENAMETOOLONG, "%s", path);
+		memcpy(ret_path, group, length + 1);
 		return 0;
 	}
 	return error_set(reterr, -ENODATA, "%s: no line for the %s controller", path, name);
