@@ -33,7 +33,14 @@
 
 bool curve_key_valid(const char *text)
 {
-	return strlen(text) == CURVE_KEY_BYTES - 1 && strspn(text, Z85) == CURVE_KEY_BYTES - 1;
+	uint8_t binary[32];
+
+	if (strlen(text) != CURVE_KEY_BYTES - 1 || strspn(text, Z85) != CURVE_KEY_BYTES - 1)
+		return false;
+	/* Five characters can stand for more than four bytes: then it is no key. */
+	bool is_valid = zmq_z85_decode(binary, text) != NULL;
+	explicit_bzero(binary, sizeof(binary));
+	return is_valid;
 }
 
 int curve_keypair_new(struct curve_keypair *ret_keypair, struct error *reterr)

@@ -25,7 +25,7 @@ struct curve_keypair {
 	char secret_key[CURVE_KEY_BYTES];
 };
 
-/* Whether text is a key: forty characters of Z85. */
+/* Whether text is a key: forty characters of Z85 that stand for 32 bytes. */
 bool curve_key_valid(const char *text);
 
 /* A fresh pair from the kernel's random source; -ENOTSUP if libzmq has no CURVE. */

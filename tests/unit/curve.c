@@ -122,6 +122,8 @@ START_TEST(refuses_what_is_no_secret_key)
 		{ 0600, -EINVAL, GOOD "\n", "line 1: expected" },
 		{ 0600, -EINVAL, "secret-key short\n", "line 1: the key is not forty" },
 		{ 0600, -EINVAL, "secret-key " GOOD " \n", "line 1: the key is not forty" },
+		{ 0600, -EINVAL, "secret-key ########################################\n",
+		  "line 1: the key is not forty" },
 		{ 0600, -EINVAL, "secret-key " GOOD "\nsecret-key " GOOD "\n", "line 2: a second" },
 	};
 	struct curve_keypair keypair;
