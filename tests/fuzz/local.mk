@@ -46,6 +46,7 @@ fuzz_targets += %D%/conf
 %C%_conf_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
 EXTRA_DIST += %D%/corpus/conf
 
+include tests/fuzz/agent.mk
 include tests/fuzz/learn.mk
 include tests/fuzz/trade.mk
 
