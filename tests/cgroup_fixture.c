@@ -150,8 +150,13 @@ void test_cgroup_make(struct test_cgroup *ret_group, const char *name)
 	char full[256];
 
 	require(test_cgroup_missing() == NULL, "no cgroups for", name);
-	snprintf(full, sizeof(full), "isobar-test-%d-%s", (int)world.program, name);
+	/* The test's own pid, too: what a failed one left behind does not make others fail. */
+	snprintf(full, sizeof(full), "isobar-test-%d-%d-%s", (int)world.program, (int)getpid(),
+		 name);
 	make(ret_group, world.cpu, world.usage, full);
+	/* Whatever else the machine does, the group gets what its quota allows. */
+	(void)write_text(ret_group->path, world.v2 ? "cpu.weight" : "cpu.shares",
+			 world.v2 ? "10000" : "262144");
 }
 
 void test_cgroup_make_below(struct test_cgroup *ret_group, const struct test_cgroup *parent,

@@ -9,8 +9,8 @@
 /*
  * Real groups of the cpu controller for tests, in whatever hierarchy holds it:
  * v2, or v1 and then the same in cpuacct if that is a hierarchy of its own.
- * Plain files, not the agent's code.  All names are /isobar-test-PID-NAME, PID
- * that of the test program.  A failure says so and ends the process.
+ * Plain files, not the agent's code.  All names begin with /isobar-test-PID, PID that
+ * of the test program.  A failure says so and ends the process.
  */
 struct test_cgroup {
 	bool v2;

@@ -84,6 +84,27 @@ void load_stop(struct load *load)
 	load->pid = 0;
 }
 
+void load_hold(const struct load *load)
+{
+	siginfo_t info;
+	uint64_t before_ns, now_ns;
+
+	require(kill(load->pid, SIGSTOP) == 0, "stop a load");
+	require(waitid(P_PID, (id_t)load->pid, &info, WSTOPPED) == 0, "waitid");
+	/* The last of them says so while it still runs. */
+	now_ns = load_cpu_ns(load);
+	do {
+		before_ns = now_ns;
+		load_wait_ms(2);
+		now_ns = load_cpu_ns(load);
+	} while (now_ns != before_ns);
+}
+
+void load_go_on(const struct load *load)
+{
+	require(kill(load->pid, SIGCONT) == 0, "continue a load");
+}
+
 uint64_t load_cpu_ns(const struct load *load)
 {
 	struct timespec used;

@@ -25,9 +25,13 @@ enum load_kind {
 struct load load_start(const struct test_cgroup *group, enum load_kind kind, int threads);
 void load_stop(struct load *load);
 
+/* All its threads leave the CPU, until it may go on. */
+void load_hold(const struct load *load);
+void load_go_on(const struct load *load);
+
 /*
  * The kernel's own account: CPU time of the process, of all its threads.  Of a thread
- * that runs it knows the time up to the last tick only (4 ms at 250 Hz).
+ * that runs it knows the time up to the last tick only (4 ms at 250 Hz): hold it first.
  */
 uint64_t load_cpu_ns(const struct load *load);
 

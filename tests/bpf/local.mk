@@ -1,4 +1,5 @@
 # Real programs, real groups: root and kernel BTF, else skipped.
 if WITH_EBPF
-host_tests += %D%/cpuclock %D%/meter
+bpf_tests = %D%/cpuclock %D%/meter
+host_tests += $(bpf_tests)
 endif

@@ -5,7 +5,7 @@ vm_programs = $(abs_top_srcdir)/tests/system/trade.tap
 if HAVE_CHECK
 vm_programs += tests/fs/host
 if WITH_EBPF
-vm_programs += tests/bpf/meter
+vm_programs += $(bpf_tests)
 endif
 endif
 dist_check_SCRIPTS += %D%/debian.tap %D%/fetch.sh %D%/init.sh %D%/run.sh
