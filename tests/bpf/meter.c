@@ -14,7 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/base/clock.h"
@@ -135,6 +137,15 @@ static void assert_demand(struct use use, double threads)
 	ck_assert_double_eq_tol(use.on_cpus + use.wait_cpus, threads, 0.05 * threads);
 }
 
+static void pin(pid_t pid, size_t cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	ck_assert_int_eq(sched_setaffinity(pid, sizeof(set), &set), 0);
+}
+
 START_TEST(a_busy_thread_under_a_quota_of_20_percent_reads_0_20)
 {
 	struct test_cgroup job;
@@ -230,15 +241,6 @@ START_TEST(an_idle_job_reads_0)
 }
 END_TEST
 
-static void pin(pid_t pid, size_t cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	ck_assert_int_eq(sched_setaffinity(pid, sizeof(set), &set), 0);
-}
-
 START_TEST(a_thread_that_never_sleeps_is_counted)
 {
 	struct test_cgroup job;
@@ -271,7 +273,7 @@ END_TEST
 
 START_TEST(two_jobs_do_not_leak_into_each_other)
 {
-	struct test_cgroup jobs[2];
+	struct test_cgroup jobs[2], child;
 	struct meter *meters[2];
 	struct load loads[2];
 
@@ -283,7 +285,9 @@ START_TEST(two_jobs_do_not_leak_into_each_other)
 		meters[i] = open_meter(&jobs[i]);
 	ck_assert_uint_ne(read_meter(meters[0]).epoch, read_meter(meters[1]).epoch);
 	loads[0] = load_start(&jobs[0], LOAD_BUSY, 1);
-	loads[1] = load_start(&jobs[1], LOAD_PULSES, 3);
+	/* Deeper than the first: not below it for that. */
+	test_cgroup_make_below(&child, &jobs[1], "child");
+	loads[1] = load_start(&child, LOAD_PULSES, 3);
 	assert_as_kernel(meters[0], &loads[0], 20, 0.01);
 	assert_as_kernel(meters[1], &loads[1], 100, 0.01);
 	load_stop(&loads[1]);
@@ -292,6 +296,7 @@ START_TEST(two_jobs_do_not_leak_into_each_other)
 	for (int tries = 0; tries < 50 && use_during(meters[0], 100).on_cpus == 0; tries++)
 		ck_assert_int_lt(tries, 49);
 	load_stop(&loads[0]);
+	test_cgroup_remove(&child);
 	for (int i = 0; i < 2; i++) {
 		meter_close(meters[i]);
 		test_cgroup_remove(&jobs[i]);
@@ -331,6 +336,61 @@ START_TEST(tasks_that_move_leave_nothing_behind)
 	meter_close(meter);
 	test_cgroup_remove(&job);
 	test_cgroup_remove(&other);
+}
+END_TEST
+
+static int poke[2];
+
+/*
+ * For each poke, naps that are over before they begin: the timer's interrupt wakes
+ * a task that has said it will sleep, and has not left the CPU.
+ */
+static pid_t start_napper(const struct test_cgroup *job)
+{
+	const struct timespec nap = { .tv_nsec = 1 };
+	char byte;
+	pid_t pid;
+
+	ck_assert_int_eq(pipe(poke), 0);
+	pid = fork();
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_TIMERSLACK, 1);
+	test_cgroup_add(job, 0);
+	while (read(poke[0], &byte, 1) == 1)
+		for (int i = 0; i < 20; i++)
+			nanosleep(&nap, NULL);
+	_exit(0);
+}
+
+/* It stays on its CPU then, and no switch-in would ever end its wait. */
+START_TEST(a_task_woken_before_it_sleeps_does_not_wait_for_ever)
+{
+	struct meter_reading a, b;
+	struct test_cgroup job;
+	struct meter *meter;
+	pid_t pid;
+
+	test_cgroup_make(&job, "woken");
+	meter = open_meter(&job);
+	pid = start_napper(&job);
+	for (int i = 0; i < 100; i++) {
+		ck_assert_int_eq(write(poke[1], "", 1), 1);
+		load_wait_ms(3);
+		for (int tries = 0; tries < 100; tries++) {
+			a = read_meter(meter);
+			load_wait_ms(1);
+			b = read_meter(meter);
+			if (a.wait_ns == b.wait_ns)
+				break;
+		}
+		ck_assert_uint_eq(a.wait_ns, b.wait_ns);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	meter_close(meter);
+	test_cgroup_remove(&job);
 }
 END_TEST
 
@@ -493,6 +553,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_thread_that_never_sleeps_is_counted);
 	tcase_add_test(tcase, two_jobs_do_not_leak_into_each_other);
 	tcase_add_test(tcase, tasks_that_move_leave_nothing_behind);
+	tcase_add_test(tcase, a_task_woken_before_it_sleeps_does_not_wait_for_ever);
 	tcase_add_test(tcase, a_throttled_job_shows_its_demand);
 	tcase_add_test(tcase, follows_the_job_into_a_new_cgroup);
 	tcase_add_test(tcase, agrees_with_the_account_of_the_cgroup);
