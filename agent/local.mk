@@ -46,6 +46,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/meter/meter.c %D%/meter/meter.h \
 	%D%/meter/meter_ebpf.c %D%/meter/meter_ebpf.h \
 	%D%/meter/meter_kernel.c %D%/meter/meter_kernel.h \
+	%D%/meter/meter_missing.c %D%/meter/meter_missing.h \
 	%D%/meter/procuse.c %D%/meter/procuse.h \
 	%D%/net/curve.c %D%/net/curve.h \
 	%D%/net/link.c %D%/net/link.h \

@@ -12,6 +12,7 @@
 #include "agent/base/clock.h"
 #include "agent/meter/meter_ebpf.h"
 #include "agent/meter/meter_kernel.h"
+#include "agent/meter/meter_missing.h"
 #include "ebpf/meter.h"
 
 struct meter {
@@ -234,5 +235,5 @@ int meter_check(struct meter *meter, struct meter_check *ret_check, struct error
 
 int meter_supported(struct error *reterr)
 {
-	return meter_ebpf_supported(reterr);
+	return meter_missing(reterr);
 }

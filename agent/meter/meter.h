@@ -111,8 +111,8 @@ int meter_clock_fd(const struct meter *meter);
 /*
  * The kernel's own account against ours, both since the meter was opened.
  * gap = ours - kernel's.  The kernel's stops at its last update of the running
- * tasks (at most a tick ago) and leaves out steal time where the hypervisor
- * reports it and, with CONFIG_IRQ_TIME_ACCOUNTING, interrupts; see meter.c.
+ * tasks (at most a tick ago); ours holds steal time and interrupts of the running
+ * stints, until they end.
  * -ENODATA where the kernel keeps none for this cgroup.
  */
 struct meter_check {

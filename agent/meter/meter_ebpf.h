@@ -29,10 +29,4 @@ int meter_ebpf_register(struct meter_ebpf *ebpf, pid_t pid, pid_t tid, uint32_t 
 /* Owned by ebpf. */
 int meter_ebpf_clock_fd(const struct meter_ebpf *ebpf);
 
-/*
- * What can be told before trying: no BTF, a missing capability, lockdown,
- * sched_switch with other arguments.  0, or -errno and *reterr names it.
- */
-int meter_ebpf_supported(struct error *reterr);
-
 #endif

@@ -15,9 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/meter/meter.h"
-#include "tests/cgroup_fixture.h"
-#include "tests/load.h"
+#include "tests/bpf/measure.h"
 #include "tests/test.h"
 
 static struct test_cgroup job;
@@ -26,15 +24,10 @@ static struct cpuclock_map *map;
 
 static void set_up(void)
 {
-	struct meter_options options;
 	struct error error;
 
 	test_cgroup_make(&job, "clock");
-	options = (struct meter_options){ .cgroup_fd = job.fd,
-					  .hierarchy = job.v2 ? METER_V2 : METER_V1,
-					  .usage_fd = job.usage_fd,
-					  .choice = METER_EBPF_ONLY };
-	ck_assert_msg(meter_open(&options, &meter, &error) == 0, "%s", error.text);
+	meter = measure_open(&job);
 	ck_assert_int_ge(meter_clock_fd(meter), 0);
 	ck_assert_int_eq(cpuclock_map_open(meter_clock_fd(meter), &map, &error), 0);
 }
@@ -194,10 +187,8 @@ Suite *test_suite(void)
 {
 	Suite *suite = suite_create("bpf-cpuclock");
 	TCase *tcase = tcase_create("cpuclock");
-	const char *why = test_cgroup_missing();
+	const char *why = measure_missing();
 
-	if (why == NULL && access("/sys/kernel/btf/vmlinux", R_OK) != 0)
-		why = "needs kernel BTF";
 	if (why != NULL)
 		test_skip_all(why);
 	tcase_set_timeout(tcase, 60);
