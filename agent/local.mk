@@ -37,6 +37,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/control/control.c %D%/control/control.h \
 	%D%/control/controlcall.c \
 	%D%/control/controlsock.c %D%/control/controlsock.h \
+	%D%/control/dispatch.c \
 	%D%/control/status.c %D%/control/status.h \
 	%D%/control/statusledger.c \
 	%D%/control/statusprint.c \

@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <grp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +28,7 @@ struct client {
 	bool may_change;
 	uid_t uid;
 	uint64_t active_ns; /* last request or connection */
+	uint64_t waits_for; /* number of the request whose answer comes later; 0: none */
 	char *reply;	    /* not sent yet; NULL: none */
 	size_t reply_size;
 };
@@ -42,31 +42,12 @@ struct control {
 	char path[CONTROL_PATH_BYTES];
 	bool has_group;
 	gid_t group;
-	const struct control_command *commands;
-	size_t command_count;
-	void *context;
+	struct control_table table;
+	uint64_t number; /* of the newest request */
 	uint64_t idle_ns;
 	struct client clients[CONTROL_CLIENTS_MAX]; /* source.fd < 0: free */
 	char request[CONTROL_PACKET_BYTES_MAX];
 };
-
-json_t *control_refuse(const char *format, ...)
-{
-	char text[512];
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(text, sizeof(text), format, ap);
-	va_end(ap);
-	/* What came from a client may cut a character in two: '?' instead of no answer. */
-	json_t *reply = json_pack("{s:b, s:s}", "ok", 0, "error", text);
-	if (reply != NULL)
-		return reply;
-	for (char *p = text; *p != '\0'; p++)
-		if ((unsigned char)*p >= 0x80)
-			*p = '?';
-	return json_pack("{s:b, s:s}", "ok", 0, "error", text);
-}
 
 /* Root, this process's own user, or the control group. */
 static bool may_change(const struct control *control, int fd, uid_t *ret_uid)
@@ -99,8 +80,17 @@ static void drop_client(struct client *client)
 	loop_remove(client->control->loop, &client->source);
 	close(client->source.fd);
 	client->source.fd = -1;
+	client->waits_for = 0;
 	free(client->reply);
 	client->reply = NULL;
+}
+
+/* When it will have been silent for too long; UINT64_MAX while it waits for us. */
+static uint64_t silent_at_ns(const struct client *client)
+{
+	if (client->source.fd < 0 || client->waits_for != 0)
+		return UINT64_MAX;
+	return client->active_ns + client->control->idle_ns;
 }
 
 /* The first moment at which some client will have been idle for too long, or a pause is over. */
@@ -112,10 +102,9 @@ static void arm_timer(struct control *control)
 		at_ns = clock_now_ns() + PAUSE_NS;
 
 	for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
-		const struct client *client = &control->clients[i];
+		uint64_t silent_ns = silent_at_ns(&control->clients[i]);
 
-		if (client->source.fd >= 0 && client->active_ns + control->idle_ns < at_ns)
-			at_ns = client->active_ns + control->idle_ns;
+		at_ns = silent_ns < at_ns ? silent_ns : at_ns;
 	}
 	(void)timer_arm(control->timer.fd, at_ns);
 }
@@ -132,51 +121,10 @@ static void on_timer(struct loop_source *source, short revents)
 	for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
 		struct client *client = &control->clients[i];
 
-		if (client->source.fd >= 0 && now_ns >= client->active_ns + control->idle_ns)
+		if (now_ns >= silent_at_ns(client))
 			drop_client(client);
 	}
 	arm_timer(control);
-}
-
-static const struct control_command *find_command(const struct control *control, const char *name)
-{
-	for (size_t i = 0; i < control->command_count; i++)
-		if (strcmp(control->commands[i].name, name) == 0)
-			return &control->commands[i];
-	return NULL;
-}
-
-/* Always a reply, unless memory runs out. */
-static json_t *answer(const struct client *client, size_t size)
-{
-	const struct control *control = client->control;
-	json_error_t why;
-
-	if (size > CONTROL_PACKET_BYTES_MAX)
-		return control_refuse("the request is longer than %u bytes",
-				      CONTROL_PACKET_BYTES_MAX);
-	json_t *request = json_loadb(control->request, size, JSON_REJECT_DUPLICATES, &why);
-	if (request == NULL)
-		return control_refuse("the request is no JSON object: %s", why.text);
-
-	const char *name = json_string_value(json_object_get(request, "command"));
-	const struct control_command *command = name != NULL ? find_command(control, name) : NULL;
-	json_t *reply;
-	if (name == NULL)
-		reply = control_refuse("the request has no command");
-	else if (command == NULL)
-		reply = control_refuse("there is no command '%.64s'", name);
-	else if (command->changes_state && !client->may_change)
-		reply = control_refuse("'%s' changes the state: only root%s may", name,
-				       control->has_group ? " and the control group" : "");
-	else
-		reply = command->fn(control->context, request);
-	json_decref(request);
-	if (reply == NULL)
-		return control_refuse("internal error");
-	if (json_object_get(reply, "ok") == NULL)
-		(void)json_object_set_new(reply, "ok", json_true());
-	return reply;
 }
 
 /* Sends what is waiting; a client that does not read gets no further requests read. */
@@ -203,6 +151,56 @@ static void flush(struct client *client)
 	client->source.events = ZMQ_POLLIN;
 }
 
+/* Moves the reply. */
+static void deliver(struct client *client, json_t *reply)
+{
+	client->reply = json_dumps(reply, JSON_COMPACT | JSON_SORT_KEYS);
+	json_decref(reply);
+	if (client->reply == NULL) {
+		drop_client(client);
+	} else {
+		client->reply_size = strlen(client->reply);
+		flush(client);
+	}
+	arm_timer(client->control);
+}
+
+static void answer_later(void *transport, uint64_t number, json_t *reply)
+{
+	struct control *control = transport;
+
+	for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+		struct client *client = &control->clients[i];
+
+		if (client->source.fd < 0 || client->waits_for != number)
+			continue;
+		client->waits_for = 0;
+		client->active_ns = clock_now_ns();
+		deliver(client, reply);
+		return;
+	}
+	json_decref(reply); /* it has gone, or was dropped */
+}
+
+/* Always a reply, unless memory runs out; NULL while the client waits for a later one. */
+static json_t *answer(struct client *client, size_t size)
+{
+	struct control *control = client->control;
+	struct control_token token = {
+		.answer = answer_later, .transport = control, .number = ++control->number,
+	};
+	const char *may_not = control->has_group ? "only root and the control group may"
+						 : "only root may";
+
+	snprintf(token.who, sizeof(token.who), "uid %u", (unsigned)client->uid);
+	client->waits_for = token.number;
+	json_t *reply = control_dispatch(&control->table, control->request, size,
+					 client->may_change ? NULL : may_not, &token);
+	if (reply != NULL)
+		client->waits_for = 0;
+	return reply;
+}
+
 static void on_client(struct loop_source *source, short revents)
 {
 	struct client *client = (struct client *)(void *)source;
@@ -216,23 +214,21 @@ static void on_client(struct loop_source *source, short revents)
 	    recv(source->fd, control->request, sizeof(control->request), MSG_DONTWAIT | MSG_TRUNC);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	/* Nobody sends an empty packet: it looks like the end, and is. */
-	if (n <= 0) {
+	/*
+	 * Nobody sends an empty packet: it looks like the end, and is.  So is a second request
+	 * before the answer to the first: which one would the answer be for?
+	 */
+	if (n <= 0 || client->waits_for != 0) {
 		drop_client(client);
 		arm_timer(control);
 		return;
 	}
 	client->active_ns = clock_now_ns();
 	json_t *reply = answer(client, (size_t)n);
-	client->reply = json_dumps(reply, JSON_COMPACT | JSON_SORT_KEYS);
-	json_decref(reply);
-	if (client->reply == NULL) {
-		drop_client(client);
-	} else {
-		client->reply_size = strlen(client->reply);
-		flush(client);
-	}
-	arm_timer(control);
+	if (reply != NULL)
+		deliver(client, reply);
+	else
+		arm_timer(control);
 }
 
 /*
@@ -346,9 +342,11 @@ int control_open(const struct control_config *config, struct loop *loop,
 		return error_errno(reterr, -ENOMEM, "control socket");
 	control->loop = loop;
 	control->lock_fd = -1;
-	control->commands = config->commands;
-	control->command_count = config->command_count;
-	control->context = config->context;
+	control->table = (struct control_table){
+		.commands = config->commands,
+		.command_count = config->command_count,
+		.context = config->context,
+	};
 	control->idle_ns = config->idle_ns != 0 ? config->idle_ns : CONTROL_IDLE_NS;
 	control->listener =
 	    (struct loop_source){ .fd = -1, .events = ZMQ_POLLIN, .fn = on_connection };

@@ -49,8 +49,8 @@ static json_t *on_ledger(void *context, const json_t *request)
 int main(int argc, char **argv)
 {
 	static const struct control_command commands[] = {
-		{ "status", false, on_status },
-		{ "ledger", false, on_ledger },
+		{ .name = "status", .fn = on_status },
+		{ .name = "ledger", .fn = on_ledger },
 	};
 	static struct loop loop;
 	struct node node = { .directory = argc == 2 ? argv[1] : "." };

@@ -40,8 +40,10 @@ static void close_server(void)
 
 static int open_server(void)
 {
-	static const struct control_command commands[] = { { "echo", false, echo },
-							   { "change", true, echo } };
+	static const struct control_command commands[] = {
+		{ .name = "echo", .fn = echo },
+		{ .name = "change", .changes_state = true, .fn = echo }
+	};
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	struct error error;
 

@@ -73,9 +73,11 @@ static json_t *on_large(void *context, const json_t *request)
 static char who[] = "server";
 
 static const struct control_command commands[] = {
-	{ "ask", false, on_ask },	{ "set", true, on_set },
-	{ "broken", false, on_broken }, { "refuse", false, on_refuse },
-	{ "large", false, on_large },
+	{ .name = "ask", .fn = on_ask },
+	{ .name = "set", .changes_state = true, .fn = on_set },
+	{ .name = "broken", .fn = on_broken },
+	{ .name = "refuse", .fn = on_refuse },
+	{ .name = "large", .fn = on_large },
 };
 
 static struct control_config configure(void)
