@@ -140,7 +140,7 @@ static int open_listener(struct link *link, const struct link_config *config, vo
 		if (r == 0)
 			r = curve_server(socket, config->keys, ZAP_DOMAIN, &limits, reterr);
 		if (r == 0)
-			r = zap_watch(link->zap, socket, reterr);
+			r = zap_watch(link->zap, ZAP_DOMAIN, socket, reterr);
 	} else {
 		r = set_plain(socket, reterr);
 	}
@@ -347,7 +347,7 @@ struct link_counters link_counters(const struct link *link)
 	struct link_counters counters = link->counters;
 
 	if (link->zap != NULL) {
-		const struct zap_counters *zap = zap_counters(link->zap);
+		const struct zap_counters *zap = zap_counters(link->zap, ZAP_DOMAIN);
 
 		counters.refused = zap->refused_key + zap->refused_other + zap->refused_greeting;
 	}

@@ -27,28 +27,39 @@ struct entry {
 	char name[ZAP_NAME_BYTES];
 };
 
+struct domain {
+	char name[ZAP_NAME_BYTES];
+	struct entry *entries;
+	size_t entries_count;
+	struct zap_counters counters;
+};
+
 struct watch {
 	struct loop_source source;
 	struct zap *zap;
+	struct domain *domain;
 };
 
 struct zap {
 	struct loop_source source;
 	struct loop *loop;
 	void *context;
-	char domain[ZAP_NAME_BYTES];
-	struct entry *entries;
-	size_t entries_count;
+	struct domain domains[ZAP_DOMAINS_MAX]; /* the first is there once it is open */
+	unsigned domains_count;
 	struct watch watches[ZAP_WATCHES_MAX];
 	unsigned watches_count;
-	struct zap_counters counters;
 	uint64_t complaint_at_ns; /* not before; 0 at first */
 };
 
 static uint64_t refused_total(const struct zap *zap)
 {
-	return zap->counters.refused_key + zap->counters.refused_other +
-	       zap->counters.refused_greeting;
+	uint64_t total = 0;
+
+	for (unsigned i = 0; i < zap->domains_count; i++)
+		total += zap->domains[i].counters.refused_key +
+			 zap->domains[i].counters.refused_other +
+			 zap->domains[i].counters.refused_greeting;
+	return total;
 }
 
 /* address: the stranger's; NULL where it is not known, then ours at which he knocked. */
@@ -126,40 +137,52 @@ static bool frame_is(struct request *request, enum frame which, const char *text
 	       memcmp(zmq_msg_data(frame), text, strlen(text)) == 0;
 }
 
-static const struct entry *find(const struct zap *zap, zmq_msg_t *key)
+static const struct entry *find(const struct domain *domain, zmq_msg_t *key)
 {
 	if (zmq_msg_size(key) != KEY_RAW_BYTES)
 		return NULL;
-	for (size_t i = 0; i < zap->entries_count; i++)
-		if (memcmp(zap->entries[i].key, zmq_msg_data(key), KEY_RAW_BYTES) == 0)
-			return &zap->entries[i];
+	for (size_t i = 0; i < domain->entries_count; i++)
+		if (memcmp(domain->entries[i].key, zmq_msg_data(key), KEY_RAW_BYTES) == 0)
+			return &domain->entries[i];
 	return NULL;
+}
+
+/* The domain that a request is for; the first where it names none of ours. */
+static struct domain *domain_of(struct zap *zap, struct request *request, bool *ret_known)
+{
+	*ret_known = true;
+	for (unsigned i = 0; request->count > FRAME_DOMAIN && i < zap->domains_count; i++)
+		if (frame_is(request, FRAME_DOMAIN, zap->domains[i].name))
+			return &zap->domains[i];
+	*ret_known = false;
+	return &zap->domains[0];
 }
 
 /* The entry that may come in, or NULL after counting and saying why not. */
 static const struct entry *decide(struct zap *zap, struct request *request)
 {
 	char address[64] = "?";
+	bool is_known;
+	struct domain *domain = domain_of(zap, request, &is_known);
 
 	if (request->count > FRAME_ADDRESS)
 		snprintf(address, sizeof(address), "%.*s",
 			 (int)zmq_msg_size(&request->frames[FRAME_ADDRESS]),
 			 (const char *)zmq_msg_data(&request->frames[FRAME_ADDRESS]));
 	if (request->count != FRAMES_MAX || !frame_is(request, FRAME_VERSION, "1.0") ||
-	    !frame_is(request, FRAME_DOMAIN, zap->domain) ||
-	    !frame_is(request, FRAME_MECHANISM, "CURVE")) {
-		zap->counters.refused_other++;
+	    !is_known || !frame_is(request, FRAME_MECHANISM, "CURVE")) {
+		domain->counters.refused_other++;
 		complain(zap, "not a CURVE handshake for this service", address, NULL);
 		return NULL;
 	}
 
-	const struct entry *entry = find(zap, &request->frames[FRAME_CREDENTIAL]);
+	const struct entry *entry = find(domain, &request->frames[FRAME_CREDENTIAL]);
 	if (entry == NULL) {
-		zap->counters.refused_key++;
+		domain->counters.refused_key++;
 		complain(zap, "its key is in no peer's entry", address, NULL);
 		return NULL;
 	}
-	zap->counters.accepted++;
+	domain->counters.accepted++;
 	return entry;
 }
 
@@ -209,7 +232,7 @@ static void on_watch(struct loop_source *source, short revents)
 		if (size < 0)
 			return;
 		address[size < (int)sizeof(address) ? size : (int)sizeof(address) - 1] = '\0';
-		watch->zap->counters.refused_greeting++;
+		watch->domain->counters.refused_greeting++;
 		complain(watch->zap, "no CURVE handshake", NULL, address);
 	}
 }
@@ -245,17 +268,34 @@ static int compile(const struct zap_peer *peers, size_t peers_count, struct entr
 	return 0;
 }
 
-int zap_set_peers(struct zap *zap, const struct zap_peer *peers, size_t peers_count,
-		  struct error *reterr)
+static struct domain *find_domain(const struct zap *zap, const char *name)
 {
-	struct entry *entries;
-	int r = compile(peers, peers_count, &entries, reterr);
+	for (unsigned i = 0; i < zap->domains_count; i++)
+		if (strcmp(zap->domains[i].name, name) == 0)
+			return (struct domain *)(uintptr_t)&zap->domains[i];
+	return NULL;
+}
 
+int zap_set_peers(struct zap *zap, const char *domain, const struct zap_peer *peers,
+		  size_t peers_count, struct error *reterr)
+{
+	struct domain *of = find_domain(zap, domain);
+	struct entry *entries;
+
+	assert(strlen(domain) < ZAP_NAME_BYTES);
+	if (of == NULL && zap->domains_count == ZAP_DOMAINS_MAX)
+		return error_errno(reterr, -ENOSPC, "allow-list");
+	int r = compile(peers, peers_count, &entries, reterr);
 	if (r < 0)
 		return r;
-	free(zap->entries);
-	zap->entries = entries;
-	zap->entries_count = peers_count;
+	if (of == NULL) {
+		of = &zap->domains[zap->domains_count++];
+		*of = (struct domain){ 0 };
+		snprintf(of->name, sizeof(of->name), "%s", domain);
+	}
+	free(of->entries);
+	of->entries = entries;
+	of->entries_count = peers_count;
 	return 0;
 }
 
@@ -269,8 +309,7 @@ int zap_open(void *context, struct loop *loop, const char *domain, const struct 
 		return error_errno(reterr, -ENOMEM, "allow-list");
 	zap->loop = loop;
 	zap->context = context;
-	snprintf(zap->domain, sizeof(zap->domain), "%s", domain);
-	r = zap_set_peers(zap, peers, peers_count, reterr);
+	r = zap_set_peers(zap, domain, peers, peers_count, reterr);
 	if (r == 0) {
 		zap->source = (struct loop_source){
 			.socket = zmq_socket(context, ZMQ_REP),
@@ -297,11 +336,12 @@ int zap_open(void *context, struct loop *loop, const char *domain, const struct 
 	return 0;
 }
 
-int zap_watch(struct zap *zap, void *socket, struct error *reterr)
+int zap_watch(struct zap *zap, const char *domain, void *socket, struct error *reterr)
 {
 	char endpoint[64];
 	int linger_ms = 0;
 
+	assert(find_domain(zap, domain) != NULL);
 	if (zap->watches_count == ZAP_WATCHES_MAX)
 		return error_errno(reterr, -ENOSPC, "watch a socket");
 	snprintf(endpoint, sizeof(endpoint), "inproc://isobar.zap.watch.%u", zap->watches_count);
@@ -310,6 +350,7 @@ int zap_watch(struct zap *zap, void *socket, struct error *reterr)
 	*watch = (struct watch){
 		.source = { .fd = -1, .events = ZMQ_POLLIN, .fn = on_watch },
 		.zap = zap,
+		.domain = find_domain(zap, domain),
 	};
 	if (zmq_socket_monitor(socket, endpoint, ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL) < 0)
 		return error_errno(reterr, -errno, "watch a socket");
@@ -324,9 +365,12 @@ int zap_watch(struct zap *zap, void *socket, struct error *reterr)
 	return r < 0 ? error_errno(reterr, r, "watch a socket") : 0;
 }
 
-const struct zap_counters *zap_counters(const struct zap *zap)
+const struct zap_counters *zap_counters(const struct zap *zap, const char *domain)
 {
-	return &zap->counters;
+	static const struct zap_counters none;
+	const struct domain *of = find_domain(zap, domain);
+
+	return of != NULL ? &of->counters : &none;
 }
 
 struct zap *zap_close(struct zap *zap)
@@ -341,7 +385,8 @@ struct zap *zap_close(struct zap *zap)
 	loop_remove(zap->loop, &zap->source);
 	if (zap->source.socket != NULL)
 		zmq_close(zap->source.socket);
-	free(zap->entries);
+	for (unsigned i = 0; i < zap->domains_count; i++)
+		free(zap->domains[i].entries);
 	free(zap);
 	return NULL;
 }

@@ -15,8 +15,10 @@
  * a known key gets in and its messages carry the name bound to it
  * (curve_user_id()); everyone else is refused at the handshake.
  *
- * One handler a context: libzmq asks at a fixed inproc address.
+ * One handler a context: libzmq asks at a fixed inproc address.  Each service
+ * of the process is a domain with a list of its own; a key opens no other.
  */
+#define ZAP_DOMAINS_MAX 4u
 
 /* Longest node name a ZAP reply can carry. */
 #define ZAP_NAME_BYTES 256u
@@ -26,19 +28,19 @@ struct zap_peer {
 	char name[ZAP_NAME_BYTES];
 };
 
+/* Of one domain. */
 struct zap_counters {
 	uint64_t accepted;	   /* handshakes of known keys */
 	uint64_t refused_key;	   /* a key that is not in the list */
-	uint64_t refused_other;	   /* wrong domain, no CURVE, malformed request */
+	uint64_t refused_other;	   /* no CURVE, malformed request; unknown domain: at the first */
 	uint64_t refused_greeting; /* zap_watch(): no CURVE greeting (NULL, PLAIN, noise) */
 };
 
 struct zap;
 
 /*
- * Opens the handler in the loop.  Copies the peers; two peers with one key
- * or one name are -EEXIST.  The context must outlive it; sockets bound with
- * curve_server() must name this domain.
+ * Opens the handler in the loop with its first domain, as zap_set_peers().
+ * The context must outlive it.
  */
 int zap_open(void *context, struct loop *loop, const char *domain, const struct zap_peer *peers,
 	     size_t peers_count, struct zap **ret_zap, struct error *reterr);
@@ -48,13 +50,19 @@ int zap_open(void *context, struct loop *loop, const char *domain, const struct 
  * clients that offer NULL or PLAIN, or no ZMTP at all.  Call before bind.
  */
 #define ZAP_WATCHES_MAX 4u
-int zap_watch(struct zap *zap, void *socket, struct error *reterr);
+int zap_watch(struct zap *zap, const char *domain, void *socket, struct error *reterr);
 
-/* Replaces the list; connections that are up stay up. */
-int zap_set_peers(struct zap *zap, const struct zap_peer *peers, size_t peers_count,
-		  struct error *reterr);
+/*
+ * Replaces the list of a domain, or begins one; connections that are up stay
+ * up.  Sockets bound with curve_server() name their domain.  Copies the peers;
+ * two peers with one key or one name are -EEXIST, a name too long or a key
+ * that is none -EINVAL, a domain too many -ENOSPC: the list is as before then.
+ */
+int zap_set_peers(struct zap *zap, const char *domain, const struct zap_peer *peers,
+		  size_t peers_count, struct error *reterr);
 
-const struct zap_counters *zap_counters(const struct zap *zap);
+/* All zero for a domain that there is not. */
+const struct zap_counters *zap_counters(const struct zap *zap, const char *domain);
 
 /* Close the watched sockets first or after, as you like.  Takes NULL, returns NULL. */
 struct zap *zap_close(struct zap *zap);

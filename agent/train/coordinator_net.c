@@ -399,7 +399,7 @@ static int open_socket(struct net *net, void *zmq_context, const struct curve_ke
 		return error_errno(reterr, -errno, "socket");
 	int r = curve_server(net->source.socket, keypair, ZAP_DOMAIN, &limits, reterr);
 	if (r == 0)
-		r = zap_watch(net->zap, net->source.socket, reterr);
+		r = zap_watch(net->zap, ZAP_DOMAIN, net->source.socket, reterr);
 	if (r == 0)
 		r = curve_bind(net->source.socket, net->conf->listen, reterr);
 	if (r == 0) {
@@ -488,5 +488,5 @@ const struct net_counters *net_counters(const struct net *net)
 
 const struct zap_counters *net_zap_counters(const struct net *net)
 {
-	return zap_counters(net->zap);
+	return zap_counters(net->zap, ZAP_DOMAIN);
 }

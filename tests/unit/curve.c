@@ -228,7 +228,7 @@ static void bind_server(void)
 
 	ck_assert_int_eq(curve_server(server.socket, &server.keypair, "test", &limits, &error), 0);
 	if (server.zap != NULL)
-		ck_assert_int_eq(zap_watch(server.zap, server.socket, &error), 0);
+		ck_assert_int_eq(zap_watch(server.zap, "test", server.socket, &error), 0);
 	ck_assert_int_eq(curve_bind(server.socket, "tcp://127.0.0.1:*", &error), 0);
 	ck_assert_int_eq(zmq_getsockopt(server.socket, ZMQ_LAST_ENDPOINT, server.endpoint, &size),
 			 0);
@@ -291,7 +291,7 @@ START_TEST(known_key_passes_with_its_name)
 	ck_assert_uint_eq(server.received, 1);
 	ck_assert_str_eq(server.user, "node-a");
 	ck_assert_str_eq(server.text, "hello");
-	ck_assert_uint_eq(zap_counters(server.zap)->accepted, 1);
+	ck_assert_uint_eq(zap_counters(server.zap, "test")->accepted, 1);
 	zmq_close(client);
 }
 END_TEST
@@ -323,10 +323,10 @@ START_TEST(unknown_key_is_refused_and_counted)
 	void *client = connect_with(&stranger, server.keypair.public_key);
 	ck_assert_int_eq(zmq_send(client, "hello", 5, 0), 5);
 	listen_to_the_log();
-	run_until_counted(&zap_counters(server.zap)->refused_key);
+	run_until_counted(&zap_counters(server.zap, "test")->refused_key);
 	run(SILENCE_MS);
 	ck_assert_uint_eq(server.received, 0);
-	ck_assert_uint_eq(zap_counters(server.zap)->accepted, 0);
+	ck_assert_uint_eq(zap_counters(server.zap, "test")->accepted, 0);
 	zmq_close(client);
 	/* Of a TCP connection, ZAP tells the host without the port. */
 	ck_assert_str_eq(logged(), "refused a connection from '127.0.0.1': "
@@ -341,7 +341,7 @@ START_TEST(null_client_is_refused_and_counted)
 
 	ck_assert_int_eq(zmq_send(client, "hello", 5, 0), 5);
 	listen_to_the_log();
-	run_until_counted(&zap_counters(server.zap)->refused_greeting);
+	run_until_counted(&zap_counters(server.zap, "test")->refused_greeting);
 	run(SILENCE_MS);
 	ck_assert_uint_eq(server.received, 0);
 	zmq_close(client);
@@ -362,7 +362,7 @@ START_TEST(wrong_server_key_fails)
 	ck_assert_int_eq(zmq_send(client, "hello", 5, 0), 5);
 	run(SILENCE_MS);
 	ck_assert_uint_eq(server.received, 0);
-	ck_assert_uint_eq(zap_counters(server.zap)->accepted, 0);
+	ck_assert_uint_eq(zap_counters(server.zap, "test")->accepted, 0);
 	zmq_close(client);
 }
 END_TEST
@@ -375,7 +375,7 @@ START_TEST(oversized_message_is_dropped)
 	ck_assert_int_eq(zmq_send(client, big, sizeof(big), 0), sizeof(big));
 	run(SILENCE_MS);
 	ck_assert_uint_eq(server.received, 0);
-	ck_assert_uint_ge(zap_counters(server.zap)->accepted, 1);
+	ck_assert_uint_ge(zap_counters(server.zap, "test")->accepted, 1);
 	/* It may come back and behave; what it says before it knows of the break is lost. */
 	for (unsigned waited_ms = 0; server.received == 0 && waited_ms < WAIT_MS;
 	     waited_ms += 100) {
@@ -403,10 +403,10 @@ START_TEST(a_key_that_was_removed_is_refused)
 {
 	struct error error;
 
-	ck_assert_int_eq(zap_set_peers(server.zap, NULL, 0, &error), 0);
+	ck_assert_int_eq(zap_set_peers(server.zap, "test", NULL, 0, &error), 0);
 	void *client = connect_with(&server.allowed, server.keypair.public_key);
 	ck_assert_int_eq(zmq_send(client, "hello", 5, 0), 5);
-	run_until_counted(&zap_counters(server.zap)->refused_key);
+	run_until_counted(&zap_counters(server.zap, "test")->refused_key);
 	ck_assert_uint_eq(server.received, 0);
 	zmq_close(client);
 }
@@ -419,14 +419,14 @@ START_TEST(two_peers_need_two_keys_and_two_names)
 
 	memcpy(peers[0].public_key, server.allowed.public_key, CURVE_KEY_BYTES);
 	memcpy(peers[1].public_key, server.allowed.public_key, CURVE_KEY_BYTES);
-	ck_assert_int_eq(zap_set_peers(server.zap, peers, 2, &error), -EEXIST);
+	ck_assert_int_eq(zap_set_peers(server.zap, "test", peers, 2, &error), -EEXIST);
 	memcpy(peers[1].public_key, server.keypair.public_key, CURVE_KEY_BYTES);
-	ck_assert_int_eq(zap_set_peers(server.zap, peers, 2, &error), 0);
+	ck_assert_int_eq(zap_set_peers(server.zap, "test", peers, 2, &error), 0);
 	peers[1].name[0] = 'a';
-	ck_assert_int_eq(zap_set_peers(server.zap, peers, 2, &error), -EEXIST);
+	ck_assert_int_eq(zap_set_peers(server.zap, "test", peers, 2, &error), -EEXIST);
 	peers[1].name[0] = 'b';
 	peers[1].public_key[0] = '\0';
-	ck_assert_int_eq(zap_set_peers(server.zap, peers, 2, &error), -EINVAL);
+	ck_assert_int_eq(zap_set_peers(server.zap, "test", peers, 2, &error), -EINVAL);
 }
 END_TEST
 
