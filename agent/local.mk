@@ -49,6 +49,8 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/meter/meter_kernel.c %D%/meter/meter_kernel.h \
 	%D%/meter/meter_missing.c %D%/meter/meter_missing.h \
 	%D%/meter/procuse.c %D%/meter/procuse.h \
+	%D%/net/admin.c %D%/net/admin.h \
+	%D%/net/admin_call.c %D%/net/admin_call.h \
 	%D%/net/curve.c %D%/net/curve.h \
 	%D%/net/link.c %D%/net/link.h \
 	%D%/net/zap.c %D%/net/zap.h \
