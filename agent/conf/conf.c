@@ -193,6 +193,36 @@ static const struct confutil_option options[] = {
 		.doc = "give again only when the last transfer is credited",
 	},
 	{
+		.section = "trading", .name = "lease", .type = CONFUTIL_DURATION,
+		.flags = CONFUTIL_OR_OFF, .initial = "30s", .least = 100 * MS_NS,
+		.most = 3600 * S_NS, AT(trading.lease_ns),
+		.doc = "a node that no neighbour has answered for so long keeps the floor only; "
+		       "off: for ever all; the same on all nodes",
+	},
+	{
+		.section = "trading", .name = "lease-slack", .type = CONFUTIL_DURATION,
+		.initial = "5500ms", .least = 100 * MS_NS, .most = 600 * S_NS,
+		AT(trading.lease_slack_ns),
+		.doc = "how late a limit may be lowered: half a second and the watchdog's "
+		       "timeout; the same on all nodes",
+	},
+	{
+		.section = "guard", .name = "executable", .type = CONFUTIL_PATH,
+		AT(guard.executable),
+		.doc = "the guard's program; default: " ISO_LIBEXECDIR "/isobar-guard",
+	},
+	{
+		.section = "guard", .name = "watchdog", .type = CONFUTIL_PATH,
+		AT(guard.watchdog),
+		.doc = "hardware watchdog that the guard keeps from resetting this machine; "
+		       "without one, no automatic burial",
+	},
+	{
+		.section = "guard", .name = "priority", .type = CONFUTIL_INTEGER,
+		.initial = "10", .max = 99, AT(guard.priority),
+		.doc = "real-time priority of the guard (SCHED_FIFO); 0: none",
+	},
+	{
 		.section = "neighbour", .name = "address", .type = CONFUTIL_ADDRESS,
 		.flags = CONFUTIL_REQUIRED, IN_NEIGHBOUR(address),
 		.doc = "where the neighbour listens",
@@ -284,7 +314,7 @@ uint64_t conf_node_id(const char *cluster, const char *node)
 
 uint64_t conf_digest(const struct conf *conf)
 {
-	uint8_t bytes[4 + CONF_NAME_BYTES + 4 * 8];
+	uint8_t bytes[4 + CONF_NAME_BYTES + 6 * 8];
 	uint8_t *p = bytes;
 
 	memset(bytes, 0, sizeof(bytes));
@@ -294,7 +324,24 @@ uint64_t conf_digest(const struct conf *conf)
 	iso_put_le(p += 8, (uint64_t)conf->config_epoch, 8);
 	iso_put_le(p += 8, (uint64_t)conf->trading.quantiser, 8);
 	iso_put_le(p += 8, iso_bits_of_double(conf->trading.rho), 8);
+	iso_put_le(p += 8, conf->trading.lease_ns, 8);
+	iso_put_le(p += 8, conf->trading.promise_ns, 8);
 	return iso_checksum(bytes, sizeof(bytes));
+}
+
+bool conf_is_guarded(const struct conf *conf)
+{
+	return conf->trading.lease_ns != 0 && conf->listen[0] != '\0' && !conf->dry_run;
+}
+
+/* For everything but the watchdog: the guard's and the timers' own lateness. */
+#define GUARD_SLACK_NS (S_NS / 2)
+
+unsigned conf_watchdog_s(const struct conf *conf)
+{
+	if (conf->trading.lease_slack_ns < GUARD_SLACK_NS)
+		return 0;
+	return (unsigned)((conf->trading.lease_slack_ns - GUARD_SLACK_NS) / S_NS);
 }
 
 int conf_parse(const char *name, const char *text, struct conf *ret_conf, struct error *reterr)

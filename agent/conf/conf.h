@@ -81,7 +81,17 @@ struct conf {
 		int quantiser; /* enum conf_quantiser */
 		double rho, gamma, dead_band;
 		bool stop_and_wait;
+		uint64_t lease_ns; /* 0: no leases, and no guard */
+		uint64_t lease_slack_ns;
+		uint64_t promise_ns; /* how long neighbours wait before they bury: 0 without leases */
+		uint64_t guard_ns;   /* the guard lowers so long before a lease ends */
 	} trading;
+
+	struct {
+		char executable[CONF_PATH_BYTES];
+		char watchdog[CONF_PATH_BYTES]; /* device; empty: none */
+		int64_t priority;		/* SCHED_FIFO; 0: not a real-time process */
+	} guard;
 
 	char listen[CONF_ADDRESS_BYTES];  /* empty: no neighbours */
 	char secret_key[CONF_PATH_BYTES]; /* file; empty: no CURVE, only without TCP */
@@ -126,6 +136,18 @@ int conf_parse(const char *name, const char *text, struct conf *ret_conf, struct
 int conf_check(struct conf *conf, const char *name, const struct confutil_lines *lines,
 	       struct error *reterr);
 
+/*
+ * Whether a guard is needed: leases are on, and what this node holds is known
+ * to others.  A dry run limits nothing, so there is nothing to guard.
+ */
+bool conf_is_guarded(const struct conf *conf);
+
+/*
+ * The longest watchdog timeout that fits into the slack, in whole seconds; 0:
+ * none does, so that a watchdog would not make automatic burial safe.
+ */
+unsigned conf_watchdog_s(const struct conf *conf);
+
 /* Every option there is, for the manual, the sample file and --help. */
 const struct confutil_schema *conf_schema(void);
 
@@ -136,8 +158,8 @@ uint64_t conf_cluster_id(const char *cluster);
 uint64_t conf_node_id(const char *cluster, const char *node);
 
 /*
- * XXH3 of protocol version, cluster, budget, config-epoch and quantiser: two
- * nodes whose digests differ must not trade.
+ * XXH3 of protocol version, cluster, budget, config-epoch, quantiser, lease and
+ * the promise that follows from it: two nodes whose digests differ must not trade.
  */
 uint64_t conf_digest(const struct conf *conf);
 

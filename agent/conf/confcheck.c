@@ -262,6 +262,43 @@ static int check_trading(struct check *check)
 	return at_option(check, "trading", "tick");
 }
 
+/* Below, a late tick or two lost messages would cost a node its lease. */
+#define LEASE_TICKS_MIN 5
+
+/* Clock rates differ by less than one part in so many, and by far. */
+#define CLOCK_RATE_PART 20
+
+/* The guard is up to this early, and never by a large part of the lease. */
+#define GUARD_EARLY_NS	 200000000u
+#define GUARD_EARLY_PART 8
+
+static int check_lease(struct check *check)
+{
+	struct conf *conf = check->conf;
+	uint64_t lease_ns = conf->trading.lease_ns;
+	bool is_set = confutil_line(conf_schema(), check->lines, "trading", "lease") != 0;
+
+	conf->trading.promise_ns = conf->trading.guard_ns = 0;
+	if (lease_ns == 0)
+		return 0;
+	if (lease_ns < LEASE_TICKS_MIN * conf->trading.tick_ns) {
+		error_set(check->reterr, -EINVAL,
+			  "trading.lease: shorter than %d ticks: messages that are late would "
+			  "take the share away", LEASE_TICKS_MIN);
+		return at_option(check, "trading", is_set ? "lease" : "tick");
+	}
+	conf->trading.promise_ns =
+		lease_ns + lease_ns / CLOCK_RATE_PART + conf->trading.lease_slack_ns;
+	conf->trading.guard_ns = GUARD_EARLY_NS;
+	if (conf->trading.guard_ns > lease_ns / GUARD_EARLY_PART)
+		conf->trading.guard_ns = lease_ns / GUARD_EARLY_PART;
+	if (conf->guard.watchdog[0] != '\0' && conf_watchdog_s(conf) == 0)
+		warn(check, confutil_line(conf_schema(), check->lines, "guard", "watchdog"),
+		     "guard.watchdog: no timeout fits into trading.lease-slack; with 1500ms or more "
+		     "one does");
+	return 0;
+}
+
 static int check_training(struct check *check)
 {
 	const struct conf *conf = check->conf;
@@ -311,8 +348,8 @@ int conf_check(struct conf *conf, const char *name, const struct confutil_lines 
 {
 	struct check check = { .conf = conf, .name = name, .lines = lines, .reterr = reterr };
 	static int (*const steps[])(struct check *) = {
-		check_shares, check_cgroup,  check_neighbours,
-		check_listen, check_trading, check_training,
+		check_shares,  check_cgroup, check_neighbours, check_listen,
+		check_trading, check_lease,  check_training,
 	};
 
 	conf->warning_count = 0;
@@ -321,6 +358,7 @@ int conf_check(struct conf *conf, const char *name, const struct confutil_lines 
 	fill_path(conf->state_directory, ISO_STATEDIR, conf->node);
 	fill_path(conf->run_directory, ISO_RUNDIR, conf->node);
 	fill_path(conf->training.executable, ISO_LIBEXECDIR, "isobar-worker");
+	fill_path(conf->guard.executable, ISO_LIBEXECDIR, "isobar-guard");
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		int r = steps[i](&check);
 

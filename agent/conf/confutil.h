@@ -32,6 +32,7 @@ enum confutil_type {
 
 /* Set in flags. */
 #define CONFUTIL_REQUIRED 1u
+#define CONFUTIL_OR_OFF	  2u /* DURATION: "off" is zero, below any least */
 
 struct confutil_option {
 	const char *section; /* "" at the top level */

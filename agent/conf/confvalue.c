@@ -60,6 +60,11 @@ static int set_quantity(const struct confutil_option *option, const char *text, 
 {
 	bool is_cpu = option->type == CONFUTIL_CPU;
 	uint64_t value;
+
+	if ((option->flags & CONFUTIL_OR_OFF) != 0 && strcmp(text, "off") == 0) {
+		*field = 0;
+		return 0;
+	}
 	enum iso_status status =
 	    is_cpu ? iso_quantity_cpu(text, &value) : iso_quantity_duration(text, &value);
 

@@ -230,11 +230,47 @@ START_TEST(a_digest_tells_what_all_nodes_must_share)
 		REQUIRED "config-epoch = 2\n",
 		REQUIRED "trading { rho = 0.125 }\n",
 		REQUIRED "trading { quantiser = log }\n",
+		REQUIRED "trading { lease = 20s }\n",
+		REQUIRED "trading { lease = off }\n",
+		REQUIRED "trading { lease-slack = 1500ms }\n",
 	};
 	for (size_t i = 0; i < sizeof(differ) / sizeof(differ[0]); i++) {
 		parses(differ[i]);
 		ck_assert_msg(conf.digest != digest, "%s", differ[i]);
 	}
+}
+END_TEST
+
+START_TEST(a_lease_gives_the_promise_and_the_guard_its_time)
+{
+	parses(REQUIRED);
+	ck_assert_uint_eq(conf.trading.lease_ns, 30000000000u);
+	ck_assert_uint_eq(conf.trading.promise_ns, 31500000000u + 5500000000u);
+	ck_assert_uint_eq(conf.trading.guard_ns, 200000000u);
+	ck_assert_uint_eq(conf_watchdog_s(&conf), 5);
+	/* Nobody knows this node: nothing to guard. */
+	ck_assert(!conf_is_guarded(&conf));
+
+	parses(REQUIRED "listen = ipc:///l secret-key = /k\n"
+			"trading { tick = 20ms fresh = 1s lease = 100ms lease-slack = 1499ms }\n"
+			"guard { executable = /g watchdog = /dev/w priority = 0 }\n");
+	ck_assert(conf_is_guarded(&conf));
+	ck_assert_uint_eq(conf.trading.promise_ns, 105000000u + 1499000000u);
+	ck_assert_uint_eq(conf.trading.guard_ns, 12500000u);
+	ck_assert_uint_eq(conf_watchdog_s(&conf), 0);
+	ck_assert_uint_eq(conf.warning_count, 1);
+	ck_assert_ptr_nonnull(strstr(conf.warnings[0], "guard.watchdog: no timeout fits"));
+	ck_assert_str_eq(conf.guard.executable, "/g");
+	ck_assert_int_eq(conf.guard.priority, 0);
+
+	parses(REQUIRED "listen = ipc:///l secret-key = /k trading { lease = off }\n");
+	ck_assert_uint_eq(conf.trading.lease_ns, 0);
+	ck_assert_uint_eq(conf.trading.promise_ns, 0);
+	ck_assert_uint_eq(conf.trading.guard_ns, 0);
+	ck_assert(!conf_is_guarded(&conf));
+
+	parses(REQUIRED "listen = ipc:///l secret-key = /k dry-run = yes\n");
+	ck_assert(!conf_is_guarded(&conf));
 }
 END_TEST
 
@@ -378,6 +414,7 @@ Suite *test_suite(void)
 
 	tcase = tcase_create("meaning");
 	tcase_add_test(tcase, a_digest_tells_what_all_nodes_must_share);
+	tcase_add_test(tcase, a_lease_gives_the_promise_and_the_guard_its_time);
 	tcase_add_test(tcase, an_id_is_that_of_cluster_and_node);
 	tcase_add_test(tcase, colliding_ids_are_refused);
 	tcase_add_test(tcase, suggests_the_nearest_word_or_none);
