@@ -43,6 +43,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/control/statusprint.c \
 	%D%/ctl/preflight.c %D%/ctl/preflight.h \
 	%D%/ctl/preflightnet.c %D%/ctl/preflightnet.h \
+	%D%/guard/guard_client.h \
 	%D%/meter/cpuclock.c %D%/meter/cpuclock.h \
 	%D%/meter/meter.c %D%/meter/meter.h \
 	%D%/meter/meter_ebpf.c %D%/meter/meter_ebpf.h \

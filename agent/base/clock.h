@@ -17,4 +17,16 @@ static inline uint64_t clock_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/*
+ * CLOCK_BOOTTIME in ns: as above, and it goes on while the machine sleeps.  The
+ * clock of leases, which others wait for.
+ */
+static inline uint64_t clock_boot_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 #endif

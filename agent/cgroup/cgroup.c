@@ -222,6 +222,16 @@ static int clear_burst(struct cgroup *cgroup, struct error *reterr)
 					cgroup->backend->burst_file) : 0;
 }
 
+/* From here on the writer may lower the limit at any time. */
+static int hand_over(struct cgroup *cgroup, struct error *reterr)
+{
+	int result = cgroup->writer->attach(cgroup->writer->context, cgroup->dir_fd,
+					    cgroup->backend->version);
+
+	return result < 0 ? error_errno(reterr, result, "hand %s to the guard",
+					cgroup->backend->limit_file) : 0;
+}
+
 static int take_over(struct cgroup *cgroup, const struct cgroup_config *config,
 		     struct error *reterr)
 {
@@ -243,6 +253,8 @@ static int take_over(struct cgroup *cgroup, const struct cgroup_config *config,
 		result = remember_original(cgroup, reterr);
 	if (result == 0)
 		result = clear_burst(cgroup, reterr);
+	if (result == 0 && cgroup->writer != NULL)
+		result = hand_over(cgroup, reterr);
 	if (result == 0 && cgroup->created_now && config->first_quota_us != 0)
 		result = cgroup_write(cgroup, config->first_quota_us, reterr);
 	return result;
@@ -283,6 +295,7 @@ int cgroup_open(const struct cgroup_config *config, struct cgroup **ret_cgroup,
 	cgroup->period_us = config->period_us;
 	cgroup->on_exit = config->on_exit;
 	cgroup->dry_run = config->dry_run;
+	cgroup->writer = config->dry_run ? NULL : config->writer;
 	cgroup->state = config->dry_run ? CGROUP_DRY_RUN : CGROUP_OK;
 	snprintf(cgroup->reason, sizeof(cgroup->reason), "%s",
 		 config->dry_run ? "limits are computed and not written" : "");

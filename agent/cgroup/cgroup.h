@@ -52,6 +52,17 @@ enum cgroup_state {
 /* "ok", "drifted", ... as isobarctl prints it. */
 const char *cgroup_state_name(enum cgroup_state state);
 
+/*
+ * Who writes the limit in our place: the guard, which is to be the only one.
+ * Both return 0 or -errno; -ETIME: more than the floor, and no lease for it.
+ */
+struct cgroup_writer {
+	/* The group has been opened (again); present limit remembered.  Borrows dir_fd. */
+	int (*attach)(void *context, int dir_fd, unsigned version);
+	int (*write)(void *context, const struct cgroup_limit *wanted);
+	void *context;
+};
+
 struct cgroup_config {
 	const char *root;            /* put before each absolute path; NULL on a real host */
 	const char *path;            /* below the mount of the cpu controller: "/isobar/job" */
@@ -62,6 +73,7 @@ struct cgroup_config {
 	bool create;                 /* a missing group is created */
 	bool dry_run;
 	bool force;                  /* manage a slice or the agent's own group all the same */
+	const struct cgroup_writer *writer; /* NULL: ourselves; borrowed until cgroup_close() */
 };
 
 struct cgroup;
@@ -116,6 +128,15 @@ int cgroup_write(struct cgroup *cgroup, uint64_t quota_us, struct error *reterr)
  * another, or the read's error.
  */
 int cgroup_check(struct cgroup *cgroup, uint64_t now_ns, struct error *reterr);
+
+/*
+ * The writer lowered the limit on its own: that is what should be there now,
+ * and nobody's drift.
+ */
+void cgroup_adopt(struct cgroup *cgroup, const struct cgroup_limit *limit);
+
+/* From now on we write ourselves: the writer has gone. */
+void cgroup_take_over(struct cgroup *cgroup);
 
 enum cgroup_state cgroup_state(const struct cgroup *cgroup);
 const char *cgroup_reason(const struct cgroup *cgroup);      /* "" when ok; borrowed */

@@ -48,6 +48,7 @@ struct cgroup {
 	int dir_fd;                  /* holds the lock; -1: dry run on a missing group */
 	bool has_library;            /* libcgroup works on this host */
 	bool dry_run;
+	const struct cgroup_writer *writer; /* NULL: ourselves */
 	uint64_t id;
 	unsigned level;
 

@@ -135,6 +135,18 @@ int cgroup_write(struct cgroup *cgroup, uint64_t quota_us, struct error *reterr)
 	return 0;
 }
 
+void cgroup_adopt(struct cgroup *cgroup, const struct cgroup_limit *limit)
+{
+	cgroup->has_written = true;
+	cgroup->written = *limit;
+	cgroup->drift.differs = false;
+}
+
+void cgroup_take_over(struct cgroup *cgroup)
+{
+	cgroup->writer = NULL;
+}
+
 int cgroup_check(struct cgroup *cgroup, uint64_t now_ns, struct error *reterr)
 {
 	struct cgroup_limit present, wanted = cgroup->written;
@@ -151,7 +163,12 @@ int cgroup_check(struct cgroup *cgroup, uint64_t now_ns, struct error *reterr)
 	differs = !cgroup_limit_equal(&present, &wanted);
 	if (iso_drift_look(&cgroup->drift, now_ns, differs)) {
 		result = cgroup_set_limit(cgroup, &wanted, &error);
-		if (result < 0)
+		/* It is the writer that holds it down, and may. */
+		if (result == -ETIME &&
+		    cgroup->backend->read_limit(cgroup->dir_fd, &present) == 0 &&
+		    !cgroup_limit_above(&present, &wanted))
+			cgroup_adopt(cgroup, &present);
+		else if (result < 0)
 			return degrade(cgroup, result, &error, reterr);
 		differs = false;
 		(void)iso_drift_look(&cgroup->drift, now_ns, false);

@@ -115,6 +115,8 @@ static int explain_write(struct cgroup *cgroup, const struct cgroup_limit *wante
 		     child_has_more(cgroup, wanted, reterr)))
 			return code;
 		break;
+	case -ETIME:
+		return error_set(reterr, code, "%s: no lease for more than the floor", file);
 	default:
 		break;
 	}
@@ -143,7 +145,9 @@ int cgroup_set_limit(struct cgroup *cgroup, const struct cgroup_limit *wanted,
 	if (cgroup->dry_run)
 		return pretend(cgroup, wanted);
 	result = cgroup->backend->read_limit(cgroup->dir_fd, &present);
-	if (result == 0)
+	if (result == 0 && cgroup->writer != NULL)
+		result = cgroup->writer->write(cgroup->writer->context, wanted);
+	else if (result == 0)
 		result = cgroup->backend->write_limit(cgroup, &present, wanted);
 	if (result < 0)
 		return explain_write(cgroup, wanted, cgroup_gone(cgroup, result), reterr);

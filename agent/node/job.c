@@ -40,6 +40,7 @@ struct job {
 	bool has_used;
 	uint64_t used_ns;
 	uint64_t wake_at_ns;
+	uint64_t deadline_ns; /* of the lease; 0: none */
 	uint64_t effective_at_ns; /* when the ancestors were last looked at */
 	uint64_t reopen_at_ns;
 	char trouble[256]; /* why it is not known, or not up to us, what the kernel enforces */
@@ -450,6 +451,29 @@ int job_limit(struct job *job, uint64_t now_ns, int64_t entitled_ucpu, struct er
 			      job->conf->cgroup, (long long)job->view.enforced_ucpu,
 			      (long long)entitled_ucpu);
 	return r;
+}
+
+uint64_t job_lease_deadline_ns(const struct job *job)
+{
+	return job->deadline_ns;
+}
+
+void job_lease_renew(struct job *job, uint64_t deadline_ns)
+{
+	job->deadline_ns = deadline_ns;
+}
+
+int job_watch_guard(struct job *job, struct loop *loop)
+{
+	(void)job;
+	(void)loop;
+	return 0;
+}
+
+const struct guard_status *job_guard(const struct job *job)
+{
+	(void)job;
+	return NULL;
 }
 
 uint64_t job_wake_at_ns(const struct job *job)

@@ -10,6 +10,8 @@
 #include "agent/cgroup/cgroup.h"
 #include "agent/conf/conf.h"
 
+struct guard_status;
+struct loop;
 struct meter;
 
 /*
@@ -73,6 +75,24 @@ const struct job_view *job_view(const struct job *job);
  * right at its own pace.
  */
 int job_limit(struct job *job, uint64_t now_ns, int64_t entitled_ucpu, struct error *reterr);
+
+/*
+ * Leases (CLOCK_BOOTTIME, UINT64_MAX: none needed; lib/trade.h).  With a guard
+ * (conf_is_guarded()) the node
+ *   - after job_open() resumes with what the guard knows: 0 if it knew no lease,
+ *   - calls job_lease_renew() at each tick, before job_observe(), with
+ *     iso_trade_lease_deadline().
+ * Without a guard to be had, and from guard_ns before the deadline, the ceiling
+ * in the view is the floor and job_limit() goes no higher.
+ */
+uint64_t job_lease_deadline_ns(const struct job *job);
+void job_lease_renew(struct job *job, uint64_t deadline_ns);
+
+/* Optional: the guard's death is then seen at once; until job_close(), or NULL. */
+int job_watch_guard(struct job *job, struct loop *loop);
+
+/* For status; NULL: this node needs no guard. */
+const struct guard_status *job_guard(const struct job *job);
 
 /* When the policy wants to be called again (job_observe, job_limit); UINT64_MAX: no need. */
 uint64_t job_wake_at_ns(const struct job *job);
