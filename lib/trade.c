@@ -58,7 +58,8 @@ static bool config_possible(const struct iso_trade_config *config)
 		return false;
 	if (ring < RING_MIN || ring > RING_MAX || (ring & (ring - 1)) != 0)
 		return false;
-	return iso_share_check(&config->share) == ISO_OK && peers_possible(config);
+	return iso_share_check(&config->share) == ISO_OK &&
+	       iso_lease_check(&config->lease) == ISO_OK && peers_possible(config);
 }
 
 size_t iso_trade_size(const struct iso_trade_config *config)

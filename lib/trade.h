@@ -8,6 +8,7 @@
 
 #include "lib/cost.h"
 #include "lib/ledger/audit.h"
+#include "lib/ledger/lease.h"
 #include "lib/ledger/ledger.h"
 #include "lib/ledger/record.h"
 #include "lib/share.h"
@@ -49,6 +50,7 @@ struct iso_trade_config {
 	int64_t budget_ucpu;
 	int64_t floor_ucpu;
 	struct iso_share_params share;
+	struct iso_lease_params lease;
 	uint32_t ring;          /* sent prices kept per edge: power of two in [4, 64]; 0: 64 */
 	uint32_t edges_max;     /* peers, and edges that only the journal knows; 0: 64 */
 	const struct iso_trade_peer *peers; /* borrowed for the call */

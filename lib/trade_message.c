@@ -162,6 +162,7 @@ enum iso_status iso_trade_message(const struct iso_trade *trade, uint32_t index,
 						  .exact_q32 = edge->code.exact_q32,
 						  .curvature = trade->offer.curvature,
 						  .head_ucpu = trade->head_ucpu,
+						  .budget_ucpu = ledger->budget_ucpu,
 						  .degree = (uint16_t)trade->degree },
 			ret_bytes);
 	*ret_peer = counters->peer;

@@ -11,7 +11,7 @@
 #include "lib/checksum.h"
 
 /* Changes when nodes of different versions could misunderstand each other. */
-#define PROTOCOL_VERSION 1u
+#define PROTOCOL_VERSION 2u
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -314,14 +314,13 @@ uint64_t conf_node_id(const char *cluster, const char *node)
 
 uint64_t conf_digest(const struct conf *conf)
 {
-	uint8_t bytes[4 + CONF_NAME_BYTES + 6 * 8];
+	uint8_t bytes[4 + CONF_NAME_BYTES + 5 * 8];
 	uint8_t *p = bytes;
 
 	memset(bytes, 0, sizeof(bytes));
 	iso_put_le(p, PROTOCOL_VERSION, 4);
 	memcpy(p += 4, conf->cluster, strlen(conf->cluster));
-	iso_put_le(p += CONF_NAME_BYTES, conf->budget_ucpu, 8);
-	iso_put_le(p += 8, (uint64_t)conf->config_epoch, 8);
+	iso_put_le(p += CONF_NAME_BYTES, (uint64_t)conf->config_epoch, 8);
 	iso_put_le(p += 8, (uint64_t)conf->trading.quantiser, 8);
 	iso_put_le(p += 8, iso_bits_of_double(conf->trading.rho), 8);
 	iso_put_le(p += 8, conf->trading.lease_ns, 8);

@@ -158,8 +158,10 @@ uint64_t conf_cluster_id(const char *cluster);
 uint64_t conf_node_id(const char *cluster, const char *node);
 
 /*
- * XXH3 of protocol version, cluster, budget, config-epoch, quantiser, lease and
- * the promise that follows from it: two nodes whose digests differ must not trade.
+ * XXH3 of protocol version, cluster, config-epoch, quantiser, lease and the
+ * promise that follows from it: two nodes whose digests differ must not trade.
+ * The budget is not in it: while it is being changed, some nodes know the new one
+ * and some do not yet.
  */
 uint64_t conf_digest(const struct conf *conf);
 

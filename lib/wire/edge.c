@@ -9,7 +9,7 @@
 
 #define CHECKED_BYTES (ISO_EDGE_BYTES - 8u)
 
-_Static_assert(ISO_EDGE_BYTES == 144, "the wire format is fixed");
+_Static_assert(ISO_EDGE_BYTES == 152, "the wire format is fixed");
 
 /* An inc and a seq name a message together, or none together. */
 static bool names_message(uint32_t inc, uint64_t seq)
@@ -31,7 +31,7 @@ static bool possible(const struct iso_edge_frame *frame)
 		return false;
 	if (!(frame->curvature >= 0 && frame->curvature <= 0x1p60))
 		return false;
-	return frame->head_ucpu >= 0;
+	return frame->head_ucpu >= 0 && frame->budget_ucpu > 0;
 }
 
 void iso_edge_encode(const struct iso_edge_frame *frame, uint8_t ret_bytes[ISO_EDGE_BYTES])
@@ -64,6 +64,7 @@ void iso_edge_encode(const struct iso_edge_frame *frame, uint8_t ret_bytes[ISO_E
 	iso_put_le(out + 112, (uint64_t)frame->exact_q32, 8);
 	iso_put_le(out + 120, iso_bits_of_double(frame->curvature), 8);
 	iso_put_le(out + 128, (uint64_t)frame->head_ucpu, 8);
+	iso_put_le(out + 136, (uint64_t)frame->budget_ucpu, 8);
 	iso_put_le(out + CHECKED_BYTES, iso_checksum(out, CHECKED_BYTES), 8);
 }
 
@@ -93,6 +94,7 @@ static void read_fields(const uint8_t *in, struct iso_edge_frame *ret_frame)
 	frame->exact_q32 = (int64_t)iso_get_le(in + 112, 8);
 	frame->curvature = iso_double_of_bits(iso_get_le(in + 120, 8));
 	frame->head_ucpu = (int64_t)iso_get_le(in + 128, 8);
+	frame->budget_ucpu = (int64_t)iso_get_le(in + 136, 8);
 }
 
 enum iso_status iso_edge_decode(const void *bytes, size_t size, struct iso_edge_frame *ret_frame)

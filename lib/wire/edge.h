@@ -12,9 +12,9 @@
  * It carries totals and never amounts, so a newer one replaces every older
  * one and loss, duplication and reordering are harmless.
  *
- * 144 bytes, little-endian, at these offsets:
+ * 152 bytes, little-endian, at these offsets:
  *
- *     0 u32 magic "ISOE"     4 u16 version (1)     6 u16 length (144)
+ *     0 u32 magic "ISOE"     4 u16 version (2)     6 u16 length (152)
  *     8 u64 cluster         16 u32 epoch          20 u16 flags    22 u16 degree
  *    24 u64 config digest   32 u64 source         40 u64 destination
  *    48 u32 source gen      52 u32 destination gen
@@ -23,16 +23,17 @@
  *    72 u64 sequence        80 u64 sent (S)       88 u64 received (R)
  *    96 u64 echo seq       104 u64 base seq
  *   112 i64 exact price    120 f64 curvature     128 i64 head-room
- *   136 u64 XXH3 of the 136 bytes before
+ *   136 i64 budget
+ *   144 u64 XXH3 of the 144 bytes before
  */
-#define ISO_EDGE_BYTES   144u
+#define ISO_EDGE_BYTES   152u
 #define ISO_EDGE_MAGIC   0x454f5349u /* "ISOE" */
-#define ISO_EDGE_VERSION 1u
+#define ISO_EDGE_VERSION 2u
 
-#define ISO_EDGE_LEAVING 0x0001u
-#define ISO_EDGE_FROZEN  0x0002u
-#define ISO_EDGE_AMNESIA 0x0004u
-#define ISO_EDGE_FLAGS   0x0007u
+#define ISO_EDGE_LEAVING   0x0001u /* the sender gives away all it has and goes */
+#define ISO_EDGE_FROZEN    0x0002u /* the sender will never give to the destination again */
+#define ISO_EDGE_TOMBSTONE 0x0004u /* destination_gen is void; of the rest only names count */
+#define ISO_EDGE_FLAGS     0x0007u
 
 struct iso_edge_frame {
 	uint64_t cluster;       /* XXH3 of the cluster's name */
@@ -54,6 +55,7 @@ struct iso_edge_frame {
 	int64_t exact_q32;      /* price, in mode none only */
 	double curvature;       /* >= 0, finite */
 	int64_t head_ucpu;      /* >= 0 */
+	int64_t budget_ucpu;    /* as the sender knows it, > 0: no transfer can be larger */
 	uint16_t degree;
 	uint16_t flags;         /* ISO_EDGE_* */
 };
@@ -62,7 +64,7 @@ struct iso_edge_frame {
 void iso_edge_encode(const struct iso_edge_frame *frame, uint8_t ret_bytes[ISO_EDGE_BYTES]);
 
 /*
- * ISO_E_SHORT, ISO_E_LONG     size is not 144
+ * ISO_E_SHORT, ISO_E_LONG     size is not 152
  * ISO_E_MALFORMED             another magic; or a field that no sender writes
  * ISO_E_VERSION               another version
  * ISO_E_CHECKSUM              damaged

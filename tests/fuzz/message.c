@@ -89,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(frame, data, sizeof(frame));
 	iso_trade_status(trade, &status);
 	iso_put_le(frame + 24, status.digest, 8);
-	iso_put_le(frame + 136, iso_checksum(frame, 136), 8);
+	iso_put_le(frame + 144, iso_checksum(frame, 144), 8);
 	(void)!iso_trade_receive(trade, 3, 1002, frame, sizeof(frame));
 	tick(trade, 3);
 	(void)!iso_trade_receive(trade, 4, 1002, frame, sizeof(frame));

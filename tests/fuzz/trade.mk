@@ -11,6 +11,7 @@ fuzz_targets += %D%/edge %D%/message %D%/record
 %C%_record_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
 EXTRA_DIST += \
 	%D%/corpus/edge/answer \
+	%D%/corpus/edge/budget \
 	%D%/corpus/edge/checksum \
 	%D%/corpus/edge/empty \
 	%D%/corpus/edge/extreme \
@@ -18,12 +19,16 @@ EXTRA_DIST += \
 	%D%/corpus/edge/long \
 	%D%/corpus/edge/magic \
 	%D%/corpus/edge/short \
+	%D%/corpus/edge/tombstone \
 	%D%/corpus/edge/version \
 	%D%/corpus/message/amnesia \
 	%D%/corpus/message/answer \
 	%D%/corpus/message/first \
+	%D%/corpus/message/frozen \
 	%D%/corpus/message/future \
+	%D%/corpus/message/leaving \
 	%D%/corpus/message/overdraft \
+	%D%/corpus/message/tombstone \
 	%D%/corpus/record/both \
 	%D%/corpus/record/damaged \
 	%D%/corpus/record/empty \

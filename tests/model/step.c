@@ -227,6 +227,7 @@ bool model_receive(const struct model_setup *setup, uint32_t node, uint32_t peer
 		.received = message->received,
 		.echo_inc = message->echo_inc,
 		.echo_seq = message->echo_inc != 0,
+		.budget_ucpu = trade->ledger->budget_ucpu,
 		.degree = MODEL_EDGES,
 	};
 	uint8_t bytes[ISO_EDGE_BYTES];

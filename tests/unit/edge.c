@@ -35,6 +35,7 @@ static struct iso_edge_frame frame_of(struct iso_rng *rng)
 	frame.exact_q32 = (int64_t)iso_rng_next(rng);
 	frame.curvature = iso_rng_unit(rng) * 1000;
 	frame.head_ucpu = (int64_t)(iso_rng_next(rng) >> 1);
+	frame.budget_ucpu = (int64_t)(1 + (iso_rng_next(rng) >> 2));
 	frame.degree = (uint16_t)iso_rng_next(rng);
 	frame.flags = (uint16_t)iso_rng_below(rng, 8);
 	return frame;
@@ -51,7 +52,7 @@ static void sealed_fails(unsigned offset, uint64_t value, unsigned size, enum is
 	decoded = poison;
 	iso_edge_encode(&frame, bytes);
 	iso_put_le(bytes + offset, value, size);
-	iso_put_le(bytes + 136, iso_checksum(bytes, 136), 8);
+	iso_put_le(bytes + 144, iso_checksum(bytes, 144), 8);
 	ck_assert_int_eq(iso_edge_decode(bytes, sizeof(bytes), &decoded), expected);
 	ck_assert_mem_eq(&decoded, &poison, sizeof(poison));
 }
@@ -71,6 +72,7 @@ START_TEST(what_goes_in_comes_out)
 		ck_assert_uint_eq(decoded.sent, frame.sent);
 		ck_assert_int_eq(decoded.symbol, frame.symbol);
 		ck_assert_double_eq(decoded.curvature, frame.curvature);
+		ck_assert_int_eq(decoded.budget_ucpu, frame.budget_ucpu);
 	}
 }
 END_TEST
@@ -97,6 +99,7 @@ START_TEST(bytes_are_where_the_header_says)
 		.exact_q32 = -1,
 		.curvature = 1,
 		.head_ucpu = 0x12,
+		.budget_ucpu = 0x14,
 		.degree = 0x13,
 		.flags = ISO_EDGE_FROZEN,
 	};
@@ -104,13 +107,13 @@ START_TEST(bytes_are_where_the_header_says)
 		unsigned offset;
 		uint8_t byte;
 	} at[] = {
-		{ 0, 'I' },    { 1, 'S' },    { 2, 'O' },    { 3, 'E' },    { 4, 1 },
-		{ 6, 144 },    { 8, 1 },      { 15, 8 },     { 16, 0x11 },  { 20, 2 },
+		{ 0, 'I' },    { 1, 'S' },    { 2, 'O' },    { 3, 'E' },    { 4, 2 },
+		{ 6, 152 },    { 8, 1 },      { 15, 8 },     { 16, 0x11 },  { 20, 2 },
 		{ 22, 0x13 },  { 24, 0x22 },  { 32, 0x33 },  { 40, 0x44 },  { 48, 0x55 },
 		{ 52, 0x66 },  { 56, 0x77 },  { 60, 0xbb },  { 64, 0xdd },  { 68, 0xfe },
 		{ 69, 0xff },  { 70, 0 },     { 72, 0x88 },  { 80, 0x99 },  { 88, 0xaa },
 		{ 96, 0xcc },  { 104, 0xee }, { 112, 0xff }, { 127, 0x3f }, { 126, 0xf0 },
-		{ 128, 0x12 },
+		{ 128, 0x12 }, { 136, 0x14 },
 	};
 	uint8_t bytes[ISO_EDGE_BYTES];
 
@@ -119,8 +122,8 @@ START_TEST(bytes_are_where_the_header_says)
 		ck_assert_msg(bytes[at[k].offset] == at[k].byte, "byte %u is %#x", at[k].offset,
 			      bytes[at[k].offset]);
 	/* A saved frame: a second implementation must give these bytes. */
-	ck_assert_uint_eq(iso_get_le(bytes + 136, 8), iso_checksum(bytes, 136));
-	ck_assert_uint_eq(iso_get_le(bytes + 136, 8), 8705461539170897397u);
+	ck_assert_uint_eq(iso_get_le(bytes + 144, 8), iso_checksum(bytes, 144));
+	ck_assert_uint_eq(iso_get_le(bytes + 144, 8), 13180301225686895100u);
 }
 END_TEST
 
@@ -135,8 +138,8 @@ START_TEST(each_fault_has_its_status)
 		ck_assert_int_eq(iso_edge_decode(bytes, size, &decoded), ISO_E_SHORT);
 	ck_assert_int_eq(iso_edge_decode(bytes, ISO_EDGE_BYTES + 1, &decoded), ISO_E_LONG);
 	sealed_fails(0, 0x12345678, 4, ISO_E_MALFORMED);
-	sealed_fails(4, 2, 2, ISO_E_VERSION);
-	sealed_fails(6, 143, 2, ISO_E_MALFORMED);
+	sealed_fails(4, 1, 2, ISO_E_VERSION);
+	sealed_fails(6, 144, 2, ISO_E_MALFORMED);
 	sealed_fails(20, 8, 2, ISO_E_MALFORMED);
 	sealed_fails(48, 0, 4, ISO_E_MALFORMED);
 	sealed_fails(52, 0, 4, ISO_E_MALFORMED);
@@ -149,6 +152,8 @@ START_TEST(each_fault_has_its_status)
 	sealed_fails(120, iso_bits_of_double(-1), 8, ISO_E_MALFORMED);
 	sealed_fails(120, iso_bits_of_double(INFINITY), 8, ISO_E_MALFORMED);
 	sealed_fails(128, UINT64_MAX, 8, ISO_E_MALFORMED);
+	sealed_fails(136, 0, 8, ISO_E_MALFORMED);
+	sealed_fails(136, UINT64_MAX, 8, ISO_E_MALFORMED);
 }
 END_TEST
 

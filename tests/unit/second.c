@@ -28,6 +28,7 @@ static const struct row edge_rows[] = {
 	{ 68, 2, "symbol" },	  { 72, 8, "seq" },	   { 80, 8, "sent" },
 	{ 88, 8, "received" },	  { 96, 8, "echo_seq" },   { 104, 8, "base_seq" },
 	{ 112, 8, "exact_q32" },  { 120, 8, "curvature" }, { 128, 8, "head_ucpu" },
+	{ 136, 8, "budget_ucpu" },
 };
 
 /* Not negative, not above 2^60, a number: by its bits; -0 is 0. */
@@ -38,15 +39,15 @@ static bool is_curvature(uint64_t bits)
 
 static const char *edge_status(const uint8_t *in, size_t size)
 {
-	if (size != 144)
-		return size < 144 ? "SHORT" : "LONG";
+	if (size != 152)
+		return size < 152 ? "SHORT" : "LONG";
 	if (get(in, 4) != 0x454f5349)
 		return "MALFORMED";
-	if (get(in + 4, 2) != 1)
+	if (get(in + 4, 2) != 2)
 		return "VERSION";
-	if (get(in + 136, 8) != checksum(in, 136))
+	if (get(in + 144, 8) != checksum(in, 144))
 		return "CHECKSUM";
-	if (get(in + 6, 2) != 144 || get(in + 70, 2) != 0)
+	if (get(in + 6, 2) != 152 || get(in + 70, 2) != 0)
 		return "MALFORMED";
 	if (get(in + 48, 4) == 0 || get(in + 52, 4) == 0 || get(in + 56, 4) == 0 ||
 	    get(in + 72, 8) == 0)
@@ -56,6 +57,8 @@ static const char *edge_status(const uint8_t *in, size_t size)
 		return "MALFORMED";
 	if (get(in + 20, 2) > 7 || !is_curvature(get(in + 120, 8)) || get(in + 128, 8) >> 63 != 0)
 		return "MALFORMED";
+	if (get(in + 136, 8) == 0 || get(in + 136, 8) >> 63 != 0)
+		return "MALFORMED";
 	return "OK";
 }
 
@@ -63,7 +66,7 @@ START_TEST(edge_messages)
 {
 	vectorfile_open("edge.txt", &file);
 	while (vectorfile_next(&file)) {
-		uint8_t bytes[144] = { 0 };
+		uint8_t bytes[152] = { 0 };
 
 		ck_assert_str_eq(edge_status(file.bytes, file.size),
 				 vectorfile_text(&file, "status"));
@@ -71,11 +74,11 @@ START_TEST(edge_messages)
 			continue;
 		check_rows(&file, "", edge_rows, COUNT(edge_rows), file.bytes);
 		put(bytes, 0x454f5349, 4);
-		put(bytes + 4, 1, 2);
-		put(bytes + 6, 144, 2);
+		put(bytes + 4, 2, 2);
+		put(bytes + 6, 152, 2);
 		fill_rows(&file, "", edge_rows, COUNT(edge_rows), bytes);
-		put(bytes + 136, checksum(bytes, 136), 8);
-		ck_assert_mem_eq(bytes, file.bytes, 144);
+		put(bytes + 144, checksum(bytes, 144), 8);
+		ck_assert_mem_eq(bytes, file.bytes, 152);
 	}
 	ck_assert_uint_gt(file.cases, 30);
 	vectorfile_close(&file);

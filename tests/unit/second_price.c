@@ -202,10 +202,11 @@ END_TEST
 static void check_digest(void)
 {
 	static const struct row configuration[] = {
-		{ 68, 8, "budget_ucpu" },
-		{ 76, 8, "epoch" },
-		{ 84, 8, "quantiser" },
-		{ 92, 8, "rho" },
+		{ 68, 8, "epoch" },
+		{ 76, 8, "quantiser" },
+		{ 84, 8, "rho" },
+		{ 92, 8, "lease_ns" },
+		{ 100, 8, "promise_ns" },
 	};
 	static const struct row rows[] = {
 		{ 8, 8, "mode" },
@@ -214,22 +215,22 @@ static void check_digest(void)
 		{ 32, 8, "configuration" },
 	};
 	const char *cluster = vectorfile_text(&file, "cluster");
-	uint8_t bytes[100] = { 0 };
+	uint8_t bytes[108] = { 0 };
 	double rho;
 
-	put(bytes, 1, 4);
+	put(bytes, 2, 4);
 	ck_assert_uint_lt(strlen(cluster), 64);
 	memcpy(bytes + 4, cluster, strlen(cluster));
 	fill_rows(&file, "", configuration, COUNT(configuration), bytes);
-	ck_assert_uint_eq(checksum(bytes, 100), vectorfile_number(&file, "configuration"));
-	ck_assert_uint_eq(get(bytes + 84, 8) + 1, vectorfile_number(&file, "mode"));
-	uint64_t bits = get(bytes + 92, 8);
+	ck_assert_uint_eq(checksum(bytes, 108), vectorfile_number(&file, "configuration"));
+	ck_assert_uint_eq(get(bytes + 76, 8) + 1, vectorfile_number(&file, "mode"));
+	uint64_t bits = get(bytes + 84, 8);
 	memcpy(&rho, &bits, sizeof(rho));
 	build_table((uint64_t)(65536 * rho + 0.5));
 	ck_assert_uint_eq(table.digest, vectorfile_number(&file, "quantiser_digest"));
 	if (vectorfile_number(&file, "mode") == 3)
 		ck_assert_int_eq((int64_t)(rho * 4294967296), number("step"));
-	put(bytes, 1, 8);
+	put(bytes, 2, 8);
 	fill_rows(&file, "", rows, COUNT(rows), bytes);
 	ck_assert_uint_eq(checksum(bytes, 40), vectorfile_number(&file, "digest"));
 }

@@ -320,7 +320,7 @@ static void dropped(unsigned offset, uint64_t value, unsigned size, enum iso_sta
 	before = edge_of(&right);
 	memcpy(bytes, left.message, sizeof(bytes));
 	iso_put_le(bytes + offset, value, size);
-	iso_put_le(bytes + 136, iso_checksum(bytes, 136), 8);
+	iso_put_le(bytes + 144, iso_checksum(bytes, 144), 8);
 	ck_assert_int_eq(hear(&right, bytes), status);
 	ck_assert_uint_eq(status_of(&right).drops[drop], count + 1);
 	after = edge_of(&right);
@@ -344,7 +344,7 @@ START_TEST(every_drop_has_its_reason)
 	dropped(40, 1003, 8, ISO_E_FOREIGN, ISO_DROP_ADDRESS);
 	dropped(48, 2, 4, ISO_E_FOREIGN, ISO_DROP_GENERATION);
 	dropped(52, 2, 4, ISO_E_FOREIGN, ISO_DROP_GENERATION);
-	dropped(4, 2, 2, ISO_E_VERSION, ISO_DROP_VERSION);
+	dropped(4, 1, 2, ISO_E_VERSION, ISO_DROP_VERSION);
 	dropped(70, 1, 2, ISO_E_MALFORMED, ISO_DROP_FORM);
 	/* The ledger's part is used, the price is not. */
 	dropped(72, 1, 8, ISO_OK, ISO_DROP_STALE);
@@ -353,7 +353,7 @@ START_TEST(every_drop_has_its_reason)
 	dropped(68, 30000, 2, ISO_OK, ISO_DROP_REFERENCE);
 	ck_assert_int_eq(iso_trade_receive(right.trade, right.now_ns, 1001, left.message, 10),
 			 ISO_E_SHORT);
-	ck_assert_int_eq(iso_trade_receive(right.trade, right.now_ns, 1001, left.message, 145),
+	ck_assert_int_eq(iso_trade_receive(right.trade, right.now_ns, 1001, left.message, 153),
 			 ISO_E_LONG);
 	memcpy(bytes, left.message, sizeof(bytes));
 	bytes[80] ^= 1;
@@ -435,7 +435,7 @@ START_TEST(refers_to_what_it_could_decode_and_echoes_what_came)
 	tick(&left);
 	memcpy(bytes, left.message, sizeof(bytes));
 	iso_put_le(bytes + 104, 1000, 8); /* a base that nobody sent */
-	iso_put_le(bytes + 136, iso_checksum(bytes, 136), 8);
+	iso_put_le(bytes + 144, iso_checksum(bytes, 144), 8);
 	ck_assert_ok(hear(&right, bytes));
 	tick(&right);
 	ck_assert_uint_eq(frame_of(right.message).base_seq, 2);

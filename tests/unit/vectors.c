@@ -45,7 +45,7 @@ static const struct field edge_fields[] = {
 	F(destination_gen), F(inc),	 F(echo_inc),	 F(base_inc),
 	F(symbol),	    F(seq),	 F(sent),	 F(received),
 	F(echo_seq),	    F(base_seq), F(exact_q32),	 F(curvature),
-	F(head_ucpu),
+	F(head_ucpu),	    F(budget_ucpu),
 #undef F
 };
 
@@ -66,7 +66,7 @@ START_TEST(edge_messages)
 		iso_edge_encode(&again, bytes);
 		vectorfield_bytes(&file, bytes, sizeof(bytes));
 	}
-	close_file(35);
+	close_file(39);
 }
 END_TEST
 
@@ -299,8 +299,9 @@ static void check_digest(void)
 	memset(&conf, 0, sizeof(conf));
 	ck_assert_uint_lt(strlen(cluster), sizeof(conf.cluster));
 	memcpy(conf.cluster, cluster, strlen(cluster));
-	conf.budget_ucpu = vectorfile_number(&file, "budget_ucpu");
 	conf.config_epoch = (int64_t)vectorfile_number(&file, "epoch");
+	conf.trading.lease_ns = vectorfile_number(&file, "lease_ns");
+	conf.trading.promise_ns = vectorfile_number(&file, "promise_ns");
 	conf.trading.quantiser = (int)vectorfile_number(&file, "quantiser");
 	conf.trading.rho = iso_double_of_bits(vectorfile_number(&file, "rho"));
 	ck_assert_ok(iso_quant_init((uint32_t)(conf.trading.rho * 65536 + 0.5), &quant));
@@ -326,7 +327,7 @@ START_TEST(ids_and_digests)
 		else
 			check_digest();
 	}
-	close_file(10);
+	close_file(11);
 }
 END_TEST
 
