@@ -70,6 +70,15 @@ static json_t *on_large(void *context, const json_t *request)
 	return reply;
 }
 
+/* Nobody is ever answered here: tests/unit/admin.c has the rest. */
+static json_t *on_later(void *context, const json_t *request, const struct control_token *token)
+{
+	(void)context;
+	(void)request;
+	(void)token;
+	return NULL;
+}
+
 static char who[] = "server";
 
 static const struct control_command commands[] = {
@@ -78,6 +87,7 @@ static const struct control_command commands[] = {
 	{ .name = "broken", .fn = on_broken },
 	{ .name = "refuse", .fn = on_refuse },
 	{ .name = "large", .fn = on_large },
+	{ .name = "later", .later = on_later },
 };
 
 static struct control_config configure(void)
@@ -229,6 +239,19 @@ START_TEST(bad_requests_get_a_reason)
 			 "{\"error\":\"the request is no JSON object: "
 			 "unexpected token near end of file\",\"ok\":false}");
 	close(fd);
+}
+END_TEST
+
+START_TEST(a_second_request_before_the_answer_ends_the_client)
+{
+	struct control_config config = configure();
+
+	start_server(&config);
+	int fd = raw_connect();
+	ck_assert_int_eq(send(fd, "{\"command\":\"later\"}", 19, MSG_NOSIGNAL), 19);
+	ck_assert_ptr_null(raw_call(fd, "{\"command\":\"set\"}", 17));
+	close(fd);
+	reply_is(call("{\"command\": \"set\"}"), "{\"ok\":true}");
 }
 END_TEST
 
@@ -581,6 +604,7 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, answers_one_packet_with_one_packet);
 	tcase_add_test(tcase, bad_requests_get_a_reason);
+	tcase_add_test(tcase, a_second_request_before_the_answer_ends_the_client);
 	tcase_add_test(tcase, refuses_packets_that_are_too_long_and_goes_on);
 	tcase_add_test(tcase, sends_large_replies_and_says_when_one_is_too_large);
 	tcase_add_test(tcase, a_client_that_never_reads_holds_nobody_up);
