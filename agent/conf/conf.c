@@ -22,6 +22,9 @@
 #define IN_NEIGHBOUR(field)                                \
 	.offset = offsetof(struct conf_neighbour, field), \
 	.size = sizeof(((struct conf_neighbour *)0)->field)
+#define IN_ADMINISTRATOR(field)                                \
+	.offset = offsetof(struct conf_administrator, field), \
+	.size = sizeof(((struct conf_administrator *)0)->field)
 
 #define MS_NS 1000000ull
 #define S_NS  1000000000ull
@@ -45,9 +48,9 @@ static const struct confutil_option options[] = {
 	},
 	{
 		.section = "", .name = "endowment", .type = CONFUTIL_CPU,
-		.flags = CONFUTIL_REQUIRED, AT(endowment_ucpu),
+		AT(endowment_ucpu),
 		.doc = "share of this node at its very first start; over all nodes they "
-		       "add up to the budget",
+		       "add up to the budget; needed by --init, not by --init --join",
 	},
 	{
 		.section = "", .name = "config-epoch", .type = CONFUTIL_INTEGER,
@@ -93,6 +96,12 @@ static const struct confutil_option options[] = {
 		.section = "", .name = "listen", .type = CONFUTIL_ADDRESS, AT(listen),
 		.doc = "address for the neighbours' messages; needed as soon as there are "
 		       "neighbours",
+	},
+	{
+		.section = "", .name = "admin-listen", .type = CONFUTIL_ADDRESS,
+		AT(admin_listen),
+		.doc = "address where administrators give commands over the network; "
+		       "default: only the control socket",
 	},
 	{
 		.section = "", .name = "secret-key", .type = CONFUTIL_PATH, AT(secret_key),
@@ -233,6 +242,11 @@ static const struct confutil_option options[] = {
 		.doc = "its public key, as text in single quotes or as a file; needed for TCP",
 	},
 	{
+		.section = "administrator", .name = "public-key", .type = CONFUTIL_KEY,
+		.flags = CONFUTIL_REQUIRED, IN_ADMINISTRATOR(public_key),
+		.doc = "the administrator's public key, as text in single quotes or as a file",
+	},
+	{
 		.section = "training", .name = "coordinator", .type = CONFUTIL_ADDRESS,
 		AT(training.coordinator),
 		.doc = "address of isobar-coordinator; without it this node does not train",
@@ -270,15 +284,27 @@ static const struct confutil_option options[] = {
 };
 /* clang-format on */
 
-static const struct confutil_repeated neighbours = {
-	.section = "neighbour",
-	.offset = offsetof(struct conf, neighbours),
-	.stride = sizeof(struct conf_neighbour),
-	.count_max = CONF_NEIGHBOURS_MAX,
-	.count_offset = offsetof(struct conf, neighbour_count),
-	.title_offset = offsetof(struct conf_neighbour, name),
-	.title_size = CONF_NAME_BYTES,
-	.line_offset = offsetof(struct conf_neighbour, line),
+static const struct confutil_repeated repeated[] = {
+	{
+		.section = "neighbour",
+		.offset = offsetof(struct conf, neighbours),
+		.stride = sizeof(struct conf_neighbour),
+		.count_max = CONF_NEIGHBOURS_MAX,
+		.count_offset = offsetof(struct conf, neighbour_count),
+		.title_offset = offsetof(struct conf_neighbour, name),
+		.title_size = CONF_NAME_BYTES,
+		.line_offset = offsetof(struct conf_neighbour, line),
+	},
+	{
+		.section = "administrator",
+		.offset = offsetof(struct conf, administrators),
+		.stride = sizeof(struct conf_administrator),
+		.count_max = CONF_ADMINISTRATORS_MAX,
+		.count_offset = offsetof(struct conf, administrator_count),
+		.title_offset = offsetof(struct conf_administrator, name),
+		.title_size = CONF_NAME_BYTES,
+		.line_offset = offsetof(struct conf_administrator, line),
+	},
 };
 
 _Static_assert(COUNT(options) <= CONFUTIL_OPTIONS_MAX, "lines of all options fit");
@@ -288,7 +314,8 @@ const struct confutil_schema *conf_schema(void)
 	static const struct confutil_schema schema = {
 		.options = options,
 		.option_count = COUNT(options),
-		.repeated = &neighbours,
+		.repeated = repeated,
+		.repeated_count = COUNT(repeated),
 	};
 
 	return &schema;

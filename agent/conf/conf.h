@@ -20,6 +20,7 @@
 #define CONF_ADDRESS_BYTES  160
 #define CONF_KEY_BYTES	    41 /* Z85 and its NUL */
 #define CONF_NEIGHBOURS_MAX 64
+#define CONF_ADMINISTRATORS_MAX 16
 #define CONF_WARNINGS_MAX   4
 
 /* Smallest quota the kernel takes: 1000 µs in each period. */
@@ -49,6 +50,12 @@ struct conf_neighbour {
 	int line;
 };
 
+struct conf_administrator {
+	char name[CONF_NAME_BYTES];
+	char public_key[CONF_KEY_BYTES];
+	int line;
+};
+
 struct conf {
 	char cluster[CONF_NAME_BYTES];
 	char node[CONF_NAME_BYTES];
@@ -57,7 +64,7 @@ struct conf {
 	uint64_t digest;     /* conf_digest(): equal on all nodes that may trade */
 
 	uint64_t budget_ucpu;
-	uint64_t endowment_ucpu; /* share at the very first start */
+	uint64_t endowment_ucpu; /* share at the very first start; 0: not set */
 	int64_t config_epoch;
 
 	char cgroup[CONF_PATH_BYTES]; /* below the hierarchy's root, "/a/b" */
@@ -94,6 +101,7 @@ struct conf {
 	} guard;
 
 	char listen[CONF_ADDRESS_BYTES];  /* empty: no neighbours */
+	char admin_listen[CONF_ADDRESS_BYTES]; /* empty: only the control socket */
 	char secret_key[CONF_PATH_BYTES]; /* file; empty: no CURVE, only without TCP */
 	char state_directory[CONF_PATH_BYTES];
 	char run_directory[CONF_PATH_BYTES];
@@ -111,6 +119,9 @@ struct conf {
 
 	unsigned neighbour_count;
 	struct conf_neighbour neighbours[CONF_NEIGHBOURS_MAX];
+
+	unsigned administrator_count;
+	struct conf_administrator administrators[CONF_ADMINISTRATORS_MAX];
 
 	/* What is allowed but unwise, each with its line. */
 	unsigned warning_count;

@@ -114,7 +114,8 @@ static int check_shares(struct check *check)
 	if (conf->endowment_ucpu > conf->budget_ucpu)
 		return too_large(check, "endowment", conf->endowment_ucpu, "the budget",
 				 conf->budget_ucpu);
-	if (conf->endowment_ucpu < conf->floor_ucpu)
+	/* A node that joins later has none. */
+	if (conf->endowment_ucpu < conf->floor_ucpu && is_set(check, "endowment"))
 		return too_small(check, "endowment", conf->endowment_ucpu, "the floor",
 				 conf->floor_ucpu);
 	return 0;
@@ -248,6 +249,58 @@ static int check_listen(struct check *check)
 	return 0;
 }
 
+static int administrator_fails(const struct check *check,
+			       const struct conf_administrator *administrator, const char *what)
+{
+	error_set(check->reterr, -EINVAL, "administrator %s: %s", administrator->name, what);
+	return at_line(check, administrator->line);
+}
+
+static int check_administrators(struct check *check)
+{
+	const struct conf *conf = check->conf;
+	int line = confutil_line(conf_schema(), check->lines, "", "admin-listen");
+
+	for (unsigned i = 0; i < conf->administrator_count; i++) {
+		const struct conf_administrator *administrator = &conf->administrators[i];
+		char what[CONF_NAME_BYTES + 64];
+
+		if (conf->admin_listen[0] == '\0')
+			return administrator_fails(
+			    check, administrator, "admin-listen is not set, nobody could reach us");
+		for (unsigned j = 0; j < i; j++) {
+			if (strcmp(conf->administrators[j].public_key, administrator->public_key) !=
+			    0)
+				continue;
+			snprintf(what, sizeof(what), "same public-key as administrator %s",
+				 conf->administrators[j].name);
+			return administrator_fails(check, administrator, what);
+		}
+	}
+	if (conf->admin_listen[0] == '\0')
+		return 0;
+	if (!is_tcp(conf->admin_listen))
+		error_set(check->reterr, -EINVAL,
+			  "admin-listen: '%.80s' is not tcp://; on this machine there is the "
+			  "control socket",
+			  conf->admin_listen);
+	else if (conf->secret_key[0] == '\0')
+		error_set(check->reterr, -EINVAL,
+			  "secret-key is not set, and no command goes without (isobarctl keygen)");
+	else if (strcmp(conf->admin_listen, conf->listen) == 0)
+		error_set(check->reterr, -EINVAL,
+			  "admin-listen: '%.80s' is where the neighbours' messages go (listen)",
+			  conf->admin_listen);
+	else {
+		if (conf->administrator_count == 0)
+			warn(check, line,
+			     "admin-listen: no section administrator: everybody is "
+			     "turned away");
+		return 0;
+	}
+	return at_line(check, line);
+}
+
 static int check_trading(struct check *check)
 {
 	const struct conf *conf = check->conf;
@@ -348,8 +401,8 @@ int conf_check(struct conf *conf, const char *name, const struct confutil_lines 
 {
 	struct check check = { .conf = conf, .name = name, .lines = lines, .reterr = reterr };
 	static int (*const steps[])(struct check *) = {
-		check_shares,  check_cgroup, check_neighbours, check_listen,
-		check_trading, check_lease,  check_training,
+		check_shares,	      check_cgroup,  check_neighbours, check_listen,
+		check_administrators, check_trading, check_lease,      check_training,
 	};
 
 	conf->warning_count = 0;

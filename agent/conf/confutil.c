@@ -190,9 +190,10 @@ static int on_value(cfg_t *cfg, cfg_opt_t *option, const char *text, void *resul
 static const struct confutil_repeated *repeated_of(const struct confutil_schema *schema,
 						   const char *section)
 {
-	const struct confutil_repeated *repeated = schema->repeated;
-
-	return repeated != NULL && strcmp(repeated->section, section) == 0 ? repeated : NULL;
+	for (size_t i = 0; i < schema->repeated_count; i++)
+		if (strcmp(schema->repeated[i].section, section) == 0)
+			return &schema->repeated[i];
+	return NULL;
 }
 
 static struct table *table_of(struct parse *parse, const char *section)
@@ -273,10 +274,10 @@ static int fill_section(const struct confutil_schema *schema, const char *sectio
 	return 0;
 }
 
-static int fill_element(const struct confutil_schema *schema, cfg_t *cfg, char *element,
+static int fill_element(const struct confutil_schema *schema,
+			const struct confutil_repeated *repeated, cfg_t *cfg, char *element,
 			struct error *reterr)
 {
-	const struct confutil_repeated *repeated = schema->repeated;
 	const char *title = cfg_title(cfg);
 
 	if (confvalue_check_name(title, repeated->title_size, reterr) < 0)
@@ -297,13 +298,10 @@ static int fill_element(const struct confutil_schema *schema, cfg_t *cfg, char *
 	return 0;
 }
 
-static int fill_repeated(const struct confutil_schema *schema, cfg_t *cfg, char *owner,
+static int fill_repeated(const struct confutil_schema *schema,
+			 const struct confutil_repeated *repeated, cfg_t *cfg, char *owner,
 			 struct error *reterr)
 {
-	const struct confutil_repeated *repeated = schema->repeated;
-
-	if (repeated == NULL)
-		return 0;
 	unsigned count = cfg_size(cfg, repeated->section);
 	for (unsigned i = 0; i < count; i++) {
 		cfg_t *section = cfg_getnsec(cfg, repeated->section, i);
@@ -312,7 +310,7 @@ static int fill_repeated(const struct confutil_schema *schema, cfg_t *cfg, char 
 			return error_set(reterr, -EINVAL, "line %d: more than %zu sections %s",
 					 section->line, repeated->count_max, repeated->section);
 		char *element = owner + repeated->offset + i * repeated->stride;
-		int r = fill_element(schema, section, element, reterr);
+		int r = fill_element(schema, repeated, section, element, reterr);
 		if (r < 0)
 			return r;
 	}
@@ -344,7 +342,13 @@ static int fill(const struct parse *parse, cfg_t *cfg, void *owner, struct confu
 		if (r < 0)
 			return r;
 	}
-	return fill_repeated(schema, cfg, owner, reterr);
+	for (size_t i = 0; i < schema->repeated_count; i++) {
+		int r = fill_repeated(schema, &schema->repeated[i], cfg, owner, reterr);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static int parse_text(struct parse *parse, char *text, void *owner, struct confutil_lines *lines)

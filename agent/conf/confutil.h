@@ -63,7 +63,8 @@ struct confutil_repeated {
 struct confutil_schema {
 	const struct confutil_option *options;
 	size_t option_count;
-	const struct confutil_repeated *repeated; /* NULL: none */
+	const struct confutil_repeated *repeated;
+	size_t repeated_count;
 };
 
 /* Line of each option of the schema, 0 where the file does not set it (elements: their line). */

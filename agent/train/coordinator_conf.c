@@ -213,6 +213,7 @@ const struct confutil_schema *cconf_schema(void)
 		.options = options,
 		.option_count = COUNT(options),
 		.repeated = &workers,
+		.repeated_count = 1,
 	};
 
 	return &schema;

@@ -79,6 +79,8 @@ START_TEST(takes_every_value_from_the_file)
 	    "floor = 0.2cpu ceiling = 3cpu on-exit = remove dry-run = true log-level = debug\n"
 	    "listen = tcp://[::1]:5555 secret-key = /k/a state-directory = /s run-directory = /r\n"
 	    "control-group = adm\n"
+	    "admin-listen = tcp://[::1]:5556\n"
+	    "administrator alice { public-key = '" KEY_C "' }\n"
 	    "cost { kind = latency kappa = 2.5 weight = 1e1 penalty = log-barrier sigma = 20\n"
 	    "  epsilon = 0.01 }\n"
 	    "trading { tick = 200ms fresh = 5s quantiser = uniform rho = 0.125 gamma = 0.5\n"
@@ -104,6 +106,10 @@ START_TEST(takes_every_value_from_the_file)
 	ck_assert_str_eq(conf.state_directory, "/s");
 	ck_assert_str_eq(conf.run_directory, "/r");
 	ck_assert_str_eq(conf.control_group, "adm");
+	ck_assert_str_eq(conf.admin_listen, "tcp://[::1]:5556");
+	ck_assert_uint_eq(conf.administrator_count, 1);
+	ck_assert_str_eq(conf.administrators[0].name, "alice");
+	ck_assert_str_eq(conf.administrators[0].public_key, KEY_C);
 	ck_assert_int_eq(conf.cost.kind, CONF_COST_LATENCY);
 	ck_assert_double_eq(conf.cost.weight, 10.0);
 	ck_assert_int_eq(conf.cost.penalty, CONF_PENALTY_LOG_BARRIER);
@@ -115,9 +121,9 @@ START_TEST(takes_every_value_from_the_file)
 	ck_assert_uint_eq(conf.neighbour_count, 2);
 	ck_assert_str_eq(conf.neighbours[0].name, "b");
 	ck_assert_str_eq(conf.neighbours[0].public_key, KEY_B);
-	ck_assert_int_eq(conf.neighbours[0].line, 10);
+	ck_assert_int_eq(conf.neighbours[0].line, 12);
 	ck_assert_str_eq(conf.neighbours[1].address, "tcp://[2001:db8::1]:5555");
-	ck_assert_int_eq(conf.neighbours[1].line, 12);
+	ck_assert_int_eq(conf.neighbours[1].line, 14);
 	ck_assert_uint_eq(conf.neighbours[1].id, conf_node_id("lab", "c"));
 	ck_assert_str_eq(conf.training.user, "train");
 	ck_assert_int_eq(conf.training.threads, 3);
