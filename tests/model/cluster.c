@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/model/cluster_private.h"
+#include "tests/model/act.h"
 #include "tests/model/node_private.h"
 
 uint32_t model_keep_node(struct model_cluster *cluster, uint32_t node)
@@ -68,6 +68,7 @@ struct model_cluster *model_cluster_new(const struct model_setup *setup,
 		ret_first->node[i] = model_keep_node(cluster, i);
 	}
 	pool_init(&cluster->channels, sizeof(struct model_channel));
+	pool_init(&cluster->requests, sizeof(struct model_asked));
 	for (uint32_t k = 0; k < MODEL_CHANNELS; k++)
 		ret_first->channel[k] = model_keep_channel(cluster, &empty);
 	ret_first->left[LEFT_DEBITS] = setup->debits;
@@ -86,13 +87,17 @@ struct model_cluster *model_cluster_free(struct model_cluster *cluster)
 		free(cluster->summaries[i]);
 	}
 	pool_done(&cluster->channels);
+	pool_done(&cluster->requests);
+	free(cluster->outcomes);
 	free(cluster);
 	return NULL;
 }
 
 size_t model_cluster_bytes(const struct model_cluster *cluster)
 {
-	size_t bytes = sizeof(*cluster) + pool_bytes(&cluster->channels);
+	size_t bytes = sizeof(*cluster) + pool_bytes(&cluster->channels) +
+		       pool_bytes(&cluster->requests) +
+		       cluster->outcomes_max * sizeof(*cluster->outcomes);
 
 	for (uint32_t i = 0; i < MODEL_NODES; i++)
 		bytes += pool_bytes(&cluster->nodes[i]) +

@@ -11,12 +11,24 @@ struct model_channel {
 	struct model_message messages[MODEL_CHANNEL_MAX]; /* sorted by their bytes */
 };
 
+/* A request of act.h, as it is remembered. */
+struct model_asked {
+	uint32_t from;
+	uint8_t node;
+	uint8_t kind;
+	uint8_t a, b;
+	struct model_message message;
+};
+
 struct model_cluster {
 	struct model_setup setup;
 	struct pool nodes[MODEL_NODES];
 	struct model_summary *summaries[MODEL_NODES]; /* of each of them */
 	uint32_t summaries_max[MODEL_NODES];
 	struct pool channels;
+	struct pool requests;
+	struct model_outcome *outcomes; /* of each of them */
+	uint32_t outcomes_max;
 };
 
 static inline uint32_t model_peer(uint32_t node, uint32_t k)

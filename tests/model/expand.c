@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/model/cluster_private.h"
+#include "tests/model/act.h"
 
 /* One state whose successors are being made. */
 struct expansion {
@@ -14,24 +14,6 @@ struct expansion {
 	model_next_fn *fn;
 	void *context;
 };
-
-static void load(const struct expansion *from, uint32_t node)
-{
-	const struct pool *pool = &from->cluster->nodes[node];
-
-	memcpy(model_live(node), pool_get(pool, from->key->node[node]), pool->size);
-}
-
-/* The live node is what the step has made of it. */
-static void emit(const struct expansion *from, struct model_action action,
-		 const struct model_key *key)
-{
-	struct model_key next = *key;
-
-	next.node[action.node] = model_keep_node(from->cluster, action.node);
-	if (memcmp(&next, from->key, sizeof(next)) != 0)
-		from->fn(from->context, action, &next);
-}
 
 static struct model_key spend(const struct expansion *from, enum model_left what, uint8_t count)
 {
@@ -42,42 +24,49 @@ static struct model_key spend(const struct expansion *from, enum model_left what
 	return key;
 }
 
-typedef bool step_fn(const struct model_setup *setup, uint32_t node);
-
-static void try_step(const struct expansion *from, uint32_t node, enum model_kind kind,
-		     step_fn *step)
+/* The node makes a step; everything else of the key is as it shall be. */
+static void emit(const struct expansion *from, struct model_action action,
+		 const struct model_outcome *outcome, const struct model_key *key)
 {
-	load(from, node);
-	if (step(&from->cluster->setup, node))
-		emit(from, (struct model_action){ (uint8_t)kind, (uint8_t)node, 0, 0 }, from->key);
+	struct model_key next = *key;
+
+	next.node[action.node] = outcome->number;
+	if (memcmp(&next, from->key, sizeof(next)) != 0)
+		from->fn(from->context, action, &next);
+}
+
+/* key: with what the step costs already spent. */
+static void try_action(const struct expansion *from, struct model_action action,
+		       const struct model_key *key)
+{
+	const struct model_request request = { .kind = action.kind, .a = action.a, .b = action.b };
+	const struct model_outcome *outcome =
+	    model_act(from->cluster, from->key, action.node, &request);
+
+	if (outcome->number != MODEL_IMPOSSIBLE)
+		emit(from, action, outcome, key);
+}
+
+static void try_step(const struct expansion *from, uint32_t node, enum model_kind kind)
+{
+	try_action(from, (struct model_action){ (uint8_t)kind, (uint8_t)node, 0, 0 }, from->key);
 }
 
 /* a, b: given to the first and second peer. */
 static void try_tick(const struct expansion *from, uint32_t node)
 {
 	const struct model_setup *setup = &from->cluster->setup;
-	const struct model_summary *summary = model_summary(from->cluster, from->key, node);
 
 	for (uint8_t a = 0; a <= setup->debit_max; a++)
 		for (uint8_t b = 0; b <= setup->debit_max; b++) {
-			struct model_action action = { MODEL_GIVES, (uint8_t)node, a, b };
-			uint8_t debits[MODEL_NODES] = { 0 }, count = (uint8_t)((a > 0) + (b > 0));
+			uint8_t count = (uint8_t)((a > 0) + (b > 0));
+			uint8_t kind = count == 0 ? MODEL_TICKS : MODEL_GIVES;
+			struct model_key key;
 
-			if (count == 0)
-				action.kind = MODEL_TICKS;
 			if (count > from->key->left[LEFT_DEBITS])
 				continue;
-			if (count == 0 && summary->pc == MODEL_IDLE && !summary->wants_tick)
-				continue;
-			debits[model_peer(node, 0)] = a;
-			debits[model_peer(node, 1)] = b;
-			load(from, node);
-			if (!model_begin(setup, node, debits))
-				continue;
-
-			struct model_key key = spend(from, LEFT_DEBITS, count);
-
-			emit(from, action, &key);
+			key = spend(from, LEFT_DEBITS, count);
+			try_action(from, (struct model_action){ kind, (uint8_t)node, a, b }, &key);
 		}
 }
 
@@ -99,26 +88,30 @@ static void put_message(struct model_channel *channel, const struct model_messag
 /* a: to which peer. */
 static void try_send(const struct expansion *from, uint32_t node)
 {
+	bool exact = from->cluster->setup.exact;
+
 	for (uint32_t k = 0; k < MODEL_EDGES; k++) {
 		uint32_t index = model_channel_index(node, k);
+		const struct model_request request = { .kind = MODEL_SENDS,
+						       .a = (uint8_t)model_peer(node, k) };
 		struct model_key key = *from->key;
-		struct model_message message;
+		const struct model_outcome *outcome =
+		    model_act(from->cluster, from->key, node, &request);
+		struct model_message message = outcome->message;
 		struct model_channel channel;
 
-		load(from, node);
-		if (!model_message(&from->cluster->setup, node, model_peer(node, k), &message))
+		if (outcome->number == MODEL_IMPOSSIBLE)
 			continue;
 		/* One that says nothing changes nobody. */
-		if (!from->cluster->setup.exact && message.sent == 0)
+		if (!exact && message.sent == 0)
 			continue;
-		if (!from->cluster->setup.exact)
+		if (!exact)
 			model_message_fold(&message);
 		channel = *model_channel(from->cluster, from->key, index);
 		put_message(&channel, &message);
 		key.channel[index] = model_keep_channel(from->cluster, &channel);
 		emit(from,
-		     (struct model_action){ MODEL_SENDS, (uint8_t)node,
-					    (uint8_t)model_peer(node, k), 0 },
+		     (struct model_action){ MODEL_SENDS, (uint8_t)node, request.a, 0 }, outcome,
 		     &key);
 	}
 }
@@ -127,15 +120,19 @@ static void try_send(const struct expansion *from, uint32_t node)
 static void try_message(const struct expansion *from, uint32_t node, uint32_t peer,
 			struct model_message message)
 {
+	struct model_request request = { .kind = MODEL_RECEIVES, .a = (uint8_t)peer };
+	const struct model_outcome *outcome;
+
 	if (!from->cluster->setup.exact)
 		model_message_unfold(&message, model_summary(from->cluster, from->key, peer),
 				     model_summary(from->cluster, from->key, node), node);
-	load(from, node);
-	if (!model_receive(&from->cluster->setup, node, peer, &message))
-		return;
-	emit(from,
-	     (struct model_action){ MODEL_RECEIVES, (uint8_t)node, (uint8_t)peer, message.sent },
-	     from->key);
+	request.message = message;
+	outcome = model_act(from->cluster, from->key, node, &request);
+	if (outcome->number != MODEL_IMPOSSIBLE)
+		emit(from,
+		     (struct model_action){ MODEL_RECEIVES, (uint8_t)node, (uint8_t)peer,
+					    message.sent },
+		     outcome, from->key);
 }
 
 static void try_receive(const struct expansion *from, uint32_t node)
@@ -152,64 +149,46 @@ static void try_receive(const struct expansion *from, uint32_t node)
 /* a, b: what became of either slot. */
 static void try_power(const struct expansion *from, uint32_t node)
 {
-	const struct model_setup *setup = &from->cluster->setup;
-	uint8_t ways = setup->torn ? MODEL_WRITES : MODEL_LOST + 1, unsynced;
+	uint8_t ways = from->cluster->setup.torn ? MODEL_WRITES : MODEL_LOST + 1;
+	struct model_key key = spend(from, LEFT_CRASHES, 1);
 
-	load(from, node);
-	unsynced = model_live(node)->outside.unsynced;
-	for (uint8_t a = 0; a < ((unsynced & 1) != 0 ? ways : 1); a++)
-		for (uint8_t b = 0; b < ((unsynced & 2) != 0 ? ways : 1); b++) {
-			const enum model_write how[2] = { a, b };
-			struct model_key key = spend(from, LEFT_CRASHES, 1);
-
-			load(from, node);
-			if (model_power(setup, node, how))
-				emit(from,
-				     (struct model_action){ MODEL_POWER_LOST, (uint8_t)node, a, b },
-				     &key);
-		}
+	if (!model_summary(from->cluster, from->key, node)->unsynced)
+		ways = MODEL_WHOLE + 1;
+	for (uint8_t a = 0; a < ways; a++)
+		for (uint8_t b = 0; b < ways; b++)
+			try_action(from,
+				   (struct model_action){ MODEL_POWER_LOST, (uint8_t)node, a, b },
+				   &key);
 }
 
 /* a: which half was written. */
 static void try_halves(const struct expansion *from, uint32_t node, enum model_kind kind)
 {
-	const struct model_setup *setup = &from->cluster->setup;
+	uint8_t ways = from->cluster->setup.torn ? MODEL_WRITES : MODEL_LOST + 1;
 	bool fails = kind == MODEL_SYNC_FAILS;
 	struct model_key key = spend(from, fails ? LEFT_FAILURES : LEFT_CRASHES, 1);
 
-	for (uint8_t how = MODEL_LOST; how < (setup->torn ? MODEL_WRITES : MODEL_LOST + 1); how++) {
-		load(from, node);
-		if (fails ? model_sync_fails(setup, node, how)
-			  : how != MODEL_LOST && model_kill_writing(setup, node, how))
-			emit(from, (struct model_action){ (uint8_t)kind, (uint8_t)node, how, 0 },
-			     &key);
-	}
+	for (uint8_t how = fails ? MODEL_LOST : MODEL_HEAD; how < ways; how++)
+		try_action(from, (struct model_action){ (uint8_t)kind, (uint8_t)node, how, 0 },
+			   &key);
 }
 
 static void try_faults(const struct expansion *from, uint32_t node)
 {
-	const struct model_setup *setup = &from->cluster->setup;
 	const uint8_t *left = from->key->left;
 	uint8_t pc = model_summary(from->cluster, from->key, node)->pc;
+	struct model_key key;
 
 	if (left[LEFT_STUCK] > 0 && pc == MODEL_LOWERING) {
-		struct model_key key = spend(from, LEFT_STUCK, 1);
-
-		load(from, node);
-		if (model_stuck(setup, node))
-			emit(from, (struct model_action){ MODEL_STICKS, (uint8_t)node, 0, 0 },
-			     &key);
+		key = spend(from, LEFT_STUCK, 1);
+		try_action(from, (struct model_action){ MODEL_STICKS, (uint8_t)node, 0, 0 }, &key);
 	}
 	if (left[LEFT_FAILURES] > 0 && (pc == MODEL_WRITTEN || pc == MODEL_READ))
 		try_halves(from, node, MODEL_SYNC_FAILS);
 	if (left[LEFT_CRASHES] == 0)
 		return;
-
-	struct model_key key = spend(from, LEFT_CRASHES, 1);
-
-	load(from, node);
-	if (model_kill(setup, node))
-		emit(from, (struct model_action){ MODEL_KILLED, (uint8_t)node, 0, 0 }, &key);
+	key = spend(from, LEFT_CRASHES, 1);
+	try_action(from, (struct model_action){ MODEL_KILLED, (uint8_t)node, 0, 0 }, &key);
 	if (pc == MODEL_READY)
 		try_halves(from, node, MODEL_KILLED_WRITING);
 	try_power(from, node);
@@ -242,7 +221,8 @@ static void try_rejoin(const struct expansion *from)
 	struct model_key key = spend(from, LEFT_REJOINS, 1);
 
 	for (uint32_t i = 0; i < MODEL_NODES; i++)
-		load(from, i);
+		memcpy(model_live(i), pool_get(&from->cluster->nodes[i], from->key->node[i]),
+		       from->cluster->nodes[i].size);
 	if (!model_rejoin(&from->cluster->setup, MODEL_NODES - 1))
 		return;
 	for (uint32_t i = 0; i < MODEL_NODES; i++)
@@ -255,9 +235,9 @@ static void expand_node(const struct expansion *from, uint32_t node)
 	const struct model_setup *setup = &from->cluster->setup;
 
 	switch ((enum model_pc)model_summary(from->cluster, from->key, node)->pc) {
-	case MODEL_DOWN: try_step(from, node, MODEL_READS, model_read); break;
+	case MODEL_DOWN: try_step(from, node, MODEL_READS); break;
 	case MODEL_READ:
-		try_step(from, node, MODEL_RESYNCS, model_resync);
+		try_step(from, node, MODEL_RESYNCS);
 		try_receive(from, node);
 		break;
 	case MODEL_OPENED:
@@ -270,23 +250,23 @@ static void expand_node(const struct expansion *from, uint32_t node)
 		try_receive(from, node);
 		/* By mutants only. */
 		if (setup->mutant == MODEL_SEND_UNLOWERED)
-			try_step(from, node, MODEL_LOWERS, model_lower);
+			try_step(from, node, MODEL_LOWERS);
 		if (setup->mutant == MODEL_SEND_EARLY)
-			try_step(from, node, MODEL_SYNCS, model_sync);
+			try_step(from, node, MODEL_SYNCS);
 		break;
-	case MODEL_LOWERING: try_step(from, node, MODEL_LOWERS, model_lower); break;
+	case MODEL_LOWERING: try_step(from, node, MODEL_LOWERS); break;
 	case MODEL_READY:
-		try_step(from, node, MODEL_RECORDS, model_record);
-		try_step(from, node, MODEL_COMMITS, model_commit);
+		try_step(from, node, MODEL_RECORDS);
+		try_step(from, node, MODEL_COMMITS);
 		break;
 	case MODEL_WRITTEN:
-		try_step(from, node, MODEL_SYNCS, model_sync);
+		try_step(from, node, MODEL_SYNCS);
 		if (setup->mutant == MODEL_RAISE_EARLY)
-			try_step(from, node, MODEL_RAISES_EARLY, model_raise_early);
+			try_step(from, node, MODEL_RAISES_EARLY);
 		if (setup->mutant == MODEL_SEND_EARLY)
-			try_step(from, node, MODEL_COMMITS, model_commit);
+			try_step(from, node, MODEL_COMMITS);
 		break;
-	case MODEL_SYNCED: try_step(from, node, MODEL_COMMITS, model_commit); break;
+	case MODEL_SYNCED: try_step(from, node, MODEL_COMMITS); break;
 	case MODEL_REFUSED: break;
 	}
 	try_faults(from, node);

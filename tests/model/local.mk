@@ -1,6 +1,7 @@
 # Every state of a small cluster, by the real code of lib/ledger.
 check_LIBRARIES += %D%/libmodel.a
 %C%_libmodel_a_SOURCES = \
+	%D%/act.c %D%/act.h \
 	%D%/broken.h \
 	%D%/check.c \
 	%D%/cluster.c %D%/cluster.h %D%/cluster_private.h \

@@ -248,7 +248,6 @@ static void raise_to(uint8_t *most, uint64_t value)
 static void add_memory(uint32_t node, struct model_summary *summary)
 {
 	const struct iso_ledger *ledger = model_ledger(node);
-	const struct model_outside *outside = &live[node].outside;
 
 	if (ledger->phase == ISO_LEDGER_CLOSED)
 		return;
@@ -258,15 +257,12 @@ static void add_memory(uint32_t node, struct model_summary *summary)
 	lower_to(&summary->share_least, holdings(ledger, false));
 	lower_to(&summary->share_least, holdings(ledger, true));
 	summary->target = (int8_t)iso_ledger_target(ledger);
-	summary->wants_tick = iso_ledger_changed(ledger) || outside->enforced != summary->target;
 	for (uint32_t k = 0; k < ledger->edge_count; k++) {
 		const struct iso_ledger_edge *edge = &ledger->edges[k];
 		uint32_t peer = model_of_id(edge->peer);
 
 		summary->sent[peer] = (uint8_t)edge->sent;
 		raise_to(&summary->received_most[peer], edge->received);
-		if (edge->seen > edge->received)
-			summary->wants_tick = true;
 	}
 }
 

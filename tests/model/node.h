@@ -68,7 +68,6 @@ struct model_summary {
 	bool halted;
 	bool equation; /* what the ledger says it holds is what the counters say */
 	bool unsynced;
-	bool wants_tick; /* a tick would change something */
 	int8_t endowment;
 	int8_t share_disk;
 	int8_t share_least; /* over disk, cache and memory */

@@ -76,6 +76,11 @@ uint32_t pool_add(struct pool *pool, const void *item, bool *ret_added)
 	return pool->count - 1;
 }
 
+uint32_t pool_find(const struct pool *pool, const void *item)
+{
+	return pool->table[find_slot(pool, item)] - 1; /* free: POOL_NONE */
+}
+
 size_t pool_bytes(const struct pool *pool)
 {
 	return pool->capacity * pool->size + pool->slots * sizeof(*pool->table);

@@ -26,6 +26,10 @@ void pool_done(struct pool *pool);
 /* The number of an item, which is added if it is not there yet. */
 uint32_t pool_add(struct pool *pool, const void *item, bool *ret_added);
 
+/* POOL_NONE: it is not there. */
+#define POOL_NONE UINT32_MAX
+uint32_t pool_find(const struct pool *pool, const void *item);
+
 static inline const void *pool_get(const struct pool *pool, uint32_t number)
 {
 	return pool->items + (size_t)number * pool->size;
