@@ -37,6 +37,25 @@ static inline int64_t iso_price_of_real(double real)
 	return scaled == scaled ? (int64_t)scaled : 0;
 }
 
+/*
+ * To 24 significant bits, ties to even: what a float holds.  A node keeps its
+ * neighbours' prices that short, and so both ends count with the short ones.
+ */
+static inline int64_t iso_price_round(int64_t price_q32)
+{
+	return (int64_t)(float)price_q32;
+}
+
+/* A price of 24 significant bits, not below the given one and less than 4e-7 of it above. */
+static inline int64_t iso_price_round_up(int64_t price_q32)
+{
+	int64_t rounded_q32 = iso_price_round(price_q32);
+	int64_t step_q32 = (price_q32 < 0 ? -price_q32 : price_q32) >> 23;
+
+	return rounded_q32 >= price_q32 ? rounded_q32
+					: iso_price_clamp(iso_price_round(price_q32 + step_q32));
+}
+
 static inline double iso_price_real(int64_t price_q32)
 {
 	return (double)price_q32 / (double)ISO_PRICE_ONE;

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stddef.h>
 
 #define UCPU_PER_CPU 1e6
 
@@ -93,7 +94,6 @@ enum iso_status iso_share_decode(const struct iso_share_params *params, int16_t 
 		status = iso_quant_value(params->quant, symbol, &value);
 		if (status != ISO_OK)
 			return status;
-		upper = value;
 		break;
 	case ISO_SHARE_UNIFORM:
 		if (params->uniform_step_q32 <= ISO_PRICE_MAX / INT16_MAX)
@@ -101,49 +101,46 @@ enum iso_status iso_share_decode(const struct iso_share_params *params, int16_t 
 		else
 			value =
 			    iso_price_of_real(symbol * iso_price_real(params->uniform_step_q32));
-		upper = value;
 		break;
-	case ISO_SHARE_NONE: upper = value = exact_q32; break;
+	case ISO_SHARE_NONE: value = exact_q32; break;
 	}
-	*ret_price = (struct iso_share_price){ iso_price_clamp(value), iso_price_clamp(upper) };
+	value = iso_price_round(iso_price_clamp(value));
+	upper = params->mode == ISO_SHARE_DIFFERENCE ? iso_price_round_up(iso_price_clamp(upper))
+						     : value;
+	*ret_price = (struct iso_share_price){ value, upper };
 	return ISO_OK;
 }
 
-/* Mean price of the neighbourhood; false if nobody was heard of late. */
-static bool crowd_price(const struct iso_share_params *params, const struct iso_share_crowd *crowd,
-			uint64_t now_ns, double curvature, int64_t *ret_price_q32)
+struct iso_share_crowd iso_share_crowd(const struct iso_cost *cost, const struct iso_box *box,
+				       int64_t share_ucpu)
 {
-	double weights = 0, sum = 0;
-
-	for (uint32_t k = 0; k < crowd->count; k++) {
-		const struct iso_share_heard *heard =
-		    (const void *)((const char *)crowd->first + k * crowd->stride);
-
-		assert(!heard->valid || heard->at_ns <= now_ns);
-		if (!heard->valid || now_ns - heard->at_ns > params->fresh_age_ns)
-			continue;
-
-		double c = 1 / (curvature + heard->curvature);
-
-		weights += c;
-		sum += c * (double)heard->price.value_q32;
-	}
-	if (weights == 0)
-		return false;
-	*ret_price_q32 = iso_price_clamp((int64_t)(sum / weights));
-	return true;
+	return (struct iso_share_crowd){
+		.curvature = iso_cost_marginal(cost, box, share_ucpu).curvature,
+	};
 }
 
-int64_t iso_share_relay(const struct iso_share_params *params, const struct iso_cost *cost,
-			const struct iso_box *box, int64_t share_ucpu, uint64_t now_ns,
-			const struct iso_share_crowd *crowd)
+void iso_share_crowd_add(struct iso_share_crowd *crowd, const struct iso_share_params *params,
+			 const struct iso_share_heard *heard, uint64_t now_ns)
 {
-	double curvature = iso_cost_marginal(cost, box, share_ucpu).curvature;
-	int64_t crowd_q32 = 0;
+	if (!heard->valid)
+		return;
+	assert(heard->at_ns <= now_ns);
+	if (now_ns - heard->at_ns > params->fresh_age_ns)
+		return;
 
-	if (!crowd_price(params, crowd, now_ns, curvature, &crowd_q32))
+	double c = 1 / (crowd->curvature + heard->curvature);
+
+	crowd->weights += c;
+	crowd->prices_q32 += c * (double)heard->price.value_q32;
+}
+
+int64_t iso_share_relay(const struct iso_share_crowd *crowd, const struct iso_cost *cost,
+			const struct iso_box *box)
+{
+	if (crowd->weights == 0)
 		return 0;
 
+	int64_t crowd_q32 = iso_price_clamp((int64_t)(crowd->prices_q32 / crowd->weights));
 	int64_t low = iso_cost_marginal(cost, box, box->floor_ucpu).price_q32;
 	int64_t high = iso_cost_marginal(cost, box, box->ceiling_ucpu).price_q32;
 

@@ -3,7 +3,6 @@
 #define ISO_SHARE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/cost.h"
@@ -57,7 +56,8 @@ struct iso_share_code iso_share_encode(const struct iso_share_params *params, in
 /*
  * A neighbour's price: its reconstruction, and in mode DIFFERENCE the largest
  * price that has this code (in the other modes the reconstruction again).
- * ISO_E_UNKNOWN: the symbol is in no table.
+ * Both have 24 significant bits; the first is rounded to the nearest, the
+ * second up.  ISO_E_UNKNOWN: the symbol is in no table.
  */
 struct iso_share_price {
 	int64_t value_q32;
@@ -93,15 +93,22 @@ struct iso_share_heard {
  * same cost, or measurement noise would be amplified.
  */
 struct iso_share_crowd {
-	const struct iso_share_heard *first;
-	size_t stride;          /* bytes from one to the next: they may lie in larger structs */
-	uint32_t count;
+	double curvature;       /* L of this node */
+	double weights;         /* sum of c_k */
+	double prices_q32;      /* sum of c_k price_k */
 };
 
-/* mu; now_ns is not before any heard->at_ns. */
-int64_t iso_share_relay(const struct iso_share_params *params, const struct iso_cost *cost,
-			const struct iso_box *box, int64_t share_ucpu, uint64_t now_ns,
-			const struct iso_share_crowd *crowd);
+/* Nobody heard yet. */
+struct iso_share_crowd iso_share_crowd(const struct iso_cost *cost, const struct iso_box *box,
+				       int64_t share_ucpu);
+
+/* Takes in a neighbour, if its price is known and not too old; now_ns >= heard->at_ns. */
+void iso_share_crowd_add(struct iso_share_crowd *crowd, const struct iso_share_params *params,
+			 const struct iso_share_heard *heard, uint64_t now_ns);
+
+/* mu */
+int64_t iso_share_relay(const struct iso_share_crowd *crowd, const struct iso_cost *cost,
+			const struct iso_box *box);
 
 struct iso_share_offer {
 	int64_t price_q32;      /* p */

@@ -8,16 +8,11 @@
 #include "lib/checksum.h"
 #include "lib/trade_state.h"
 
-_Static_assert(offsetof(struct trade_edge, heard) == 0, "iso_share_crowd steps over edges");
-
-#define RING_DEFAULT 64u
-#define RING_MIN     4u
-#define RING_MAX     64u
+_Static_assert(sizeof(struct trade_edge) == 64, "8 KiB a node hang on it");
 
 static void assert_valid(const struct iso_trade *trade)
 {
 	assert(trade->ledger->edge_count <= trade->edges_max);
-	assert(trade->ring >= RING_MIN);
 	assert(trade->turn < ISO_DEGREE_MAX);
 }
 
@@ -31,11 +26,6 @@ static struct iso_ledger_config ledger_config(const struct iso_trade_config *con
 		.floor_ucpu = config->floor_ucpu,
 		.edges_max = config->edges_max != 0 ? config->edges_max : ISO_DEGREE_MAX,
 	};
-}
-
-static uint32_t ring_of(const struct iso_trade_config *config)
-{
-	return config->ring != 0 ? config->ring : RING_DEFAULT;
 }
 
 static bool peers_possible(const struct iso_trade_config *config)
@@ -52,11 +42,7 @@ static bool peers_possible(const struct iso_trade_config *config)
 
 static bool config_possible(const struct iso_trade_config *config)
 {
-	uint32_t ring = ring_of(config);
-
 	if (config->edges_max > ISO_DEGREE_MAX || config->peer_count > ISO_DEGREE_MAX)
-		return false;
-	if (ring < RING_MIN || ring > RING_MAX || (ring & (ring - 1)) != 0)
 		return false;
 	return iso_share_check(&config->share) == ISO_OK &&
 	       iso_lease_check(&config->lease) == ISO_OK && peers_possible(config);
@@ -69,8 +55,7 @@ size_t iso_trade_size(const struct iso_trade_config *config)
 	if (!config_possible(config))
 		return 0;
 	return sizeof(struct iso_trade) + iso_ledger_size(edges_max) +
-	       edges_max * (sizeof(struct trade_edge) + ring_of(config) * sizeof(int64_t)) +
-	       config->peer_count * sizeof(struct iso_trade_peer);
+	       edges_max * sizeof(struct trade_edge);
 }
 
 /* What every node must share for prices to mean the same on both ends. */
@@ -110,16 +95,10 @@ enum iso_status iso_trade_init(void *memory, size_t size, const struct iso_trade
 		return status;
 	at += iso_ledger_size(ledger.edges_max);
 	trade->edges = (struct trade_edge *)at;
-	at += ledger.edges_max * sizeof(struct trade_edge);
-	trade->sent_q32 = (int64_t *)at;
-	at += (size_t)ledger.edges_max * ring_of(config) * sizeof(int64_t);
-	trade->peers = (struct iso_trade_peer *)at;
-	for (uint32_t k = 0; k < config->peer_count; k++)
-		trade->peers[k] = config->peers[k];
+	trade->peers = config->peers;
 	trade->peer_count = config->peer_count;
 	trade->share = config->share;
 	trade->digest = digest_of(config);
-	trade->ring = ring_of(config);
 	trade->edges_max = ledger.edges_max;
 	assert_valid(trade);
 	*ret_trade = trade;
@@ -177,54 +156,94 @@ static uint32_t degree_of(const struct iso_trade *trade)
 /* mu of the neighbourhood as heard until now, for the cost of this tick. */
 static int64_t relay_at(const struct iso_trade *trade, int64_t share_ucpu)
 {
-	struct iso_share_crowd crowd = { &trade->edges[0].heard, sizeof(struct trade_edge),
-					 trade->ledger->edge_count };
+	struct iso_share_crowd crowd = iso_share_crowd(&trade->cost, &trade->box, share_ucpu);
 
-	return iso_share_relay(&trade->share, &trade->input.cost, &trade->box, share_ucpu,
-			       trade->input.now_ns, &crowd);
+	for (uint32_t k = 0; k < trade->ledger->edge_count; k++) {
+		struct iso_share_heard heard = trade_heard(trade, &trade->edges[k]);
+
+		iso_share_crowd_add(&crowd, &trade->share, &heard, trade->now_ns);
+	}
+	return iso_share_relay(&crowd, &trade->cost, &trade->box);
+}
+
+/*
+ * What has come since the last tick counts from here on, until the next one:
+ * the message of this tick names what it was coded against and nothing later.
+ */
+static void take_up(struct iso_trade *trade)
+{
+	for (uint32_t k = 0; k < trade->ledger->edge_count; k++) {
+		struct trade_edge *edge = &trade->edges[k];
+		uint64_t age_ns = trade_age_ns(trade, edge);
+
+		edge->echo_seq = edge->newest_seq;
+		if (edge->referable) {
+			edge->reference_seq = edge->newest_seq;
+			edge->reference_q32 = edge->value_q32;
+			edge->referable = false;
+		}
+		if (age_ns > trade->share.base_age_ns)
+			edge->reference_seq = 0;
+		if (age_ns > trade->share.fresh_age_ns)
+			edge->priced = edge->fresh = false;
+	}
+}
+
+/* One edge with news; offer is of what was still there before.  Returns how much it gives. */
+static int64_t decide_on(struct iso_trade *trade, uint32_t k, const struct iso_share_offer *offer,
+			 int64_t room_ucpu)
+{
+	struct trade_edge *edge = &trade->edges[k];
+	struct iso_share_heard heard = trade_heard(trade, edge);
+	double remainder_ucpu = (double)edge->remainder_ucpu;
+	struct iso_share_decision decision;
+
+	if (trade->hold || trade->ledger->halt != ISO_HALT_NONE) {
+		edge->reason = ISO_SHARE_HELD;
+		return 0;
+	}
+	/* The price was formed before our last transfer came in: it does not count. */
+	if (trade->share.stop_and_wait && !edge->settled) {
+		edge->reason = ISO_SHARE_WAITING;
+		return 0;
+	}
+	decision =
+	    iso_share_flow(&trade->share, offer, trade->degree, &heard, room_ucpu, &remainder_ucpu);
+	edge->remainder_ucpu = (float)remainder_ucpu;
+	edge->reason = decision.reason;
+	if (decision.reason == ISO_SHARE_GAVE) {
+		trade->gave = decision;
+		trade->gave_edge = k;
+	}
+	return decision.given_ucpu;
 }
 
 /* Decides on every edge that has news; returns how much was debited. */
 static int64_t decide(struct iso_trade *trade)
 {
 	struct iso_ledger *ledger = trade->ledger;
-	uint32_t degree = degree_of(trade), count = ledger->edge_count;
+	uint32_t count = ledger->edge_count;
 	int64_t share_ucpu = iso_ledger_holdings(ledger), debited = 0;
 	int64_t room_ucpu = iso_ledger_room(ledger);
 	int64_t relay_q32 = relay_at(trade, share_ucpu);
 	struct iso_share_offer offer =
-	    iso_share_offer(&trade->input.cost, &trade->box, share_ucpu, relay_q32);
+	    iso_share_offer(&trade->cost, &trade->box, share_ucpu, relay_q32);
 
+	trade->degree = degree_of(trade);
 	for (uint32_t n = 0; n < count; n++) {
 		/* Everyone gets the first look in turn: what is left to give is scarce. */
 		uint32_t k = (n + trade->turn) % count;
-		struct trade_edge *edge = &trade->edges[k];
+		int64_t given;
 
-		if (!edge->fresh || !trade_edge_live(trade, k))
+		if (!trade->edges[k].fresh || !trade_edge_live(trade, k))
 			continue;
-		assert(edge->heard.valid);
-		edge->fresh = false;
-		edge->decision = (struct iso_share_decision){
-			.own_q32 = offer.price_q32,
-			.upper_q32 = edge->heard.price.upper_q32,
-		};
-		if (trade->input.hold || ledger->halt != ISO_HALT_NONE) {
-			edge->decision.reason = ISO_SHARE_HELD;
+		trade->edges[k].fresh = false;
+		given = decide_on(trade, k, &offer, room_ucpu - debited);
+		if (given == 0)
 			continue;
-		}
-		/* The price was formed before our last transfer came in: it does not count. */
-		if (trade->share.stop_and_wait && edge->peer_received != ledger->edges[k].sent) {
-			edge->decision.reason = ISO_SHARE_WAITING;
-			continue;
-		}
-		edge->decision = iso_share_flow(&trade->share, &offer, degree, &edge->heard,
-						room_ucpu - debited, &edge->remainder_ucpu);
-		if (edge->decision.given_ucpu == 0)
-			continue;
-		iso_ledger_debit(ledger, k, edge->decision.given_ucpu);
-		debited += edge->decision.given_ucpu;
-		offer = iso_share_offer(&trade->input.cost, &trade->box, share_ucpu - debited,
-					relay_q32);
+		iso_ledger_debit(ledger, k, given);
+		debited += given;
+		offer = iso_share_offer(&trade->cost, &trade->box, share_ucpu - debited, relay_q32);
 	}
 	assert(iso_ledger_holdings(ledger) == share_ucpu - debited);
 	trade->turn = count != 0 ? (trade->turn + 1) % count : 0;
@@ -255,11 +274,15 @@ enum iso_status iso_trade_begin(struct iso_trade *trade, const struct iso_trade_
 	if (input->ceiling_ucpu <= 0 || input->enforced_ucpu < 0 ||
 	    iso_cost_check(&input->cost) != ISO_OK)
 		return ISO_E_RANGE;
-	trade->input = *input;
+	trade->cost = input->cost;
+	trade->hold = input->hold;
 	trade->now_ns = input->now_ns;
 	trade->box = (struct iso_box){ trade->ledger->floor_ucpu, input->ceiling_ucpu };
 
 	int64_t credited = iso_ledger_begin(trade->ledger);
+
+	trade->gave.reason = ISO_SHARE_SILENT;
+	take_up(trade);
 	int64_t debited = decide(trade);
 
 	iso_ledger_plan(trade->ledger, input->ceiling_ucpu, input->enforced_ucpu);
@@ -287,11 +310,11 @@ void iso_trade_abort(struct iso_trade *trade, struct iso_trade_plan *ret_plan)
 		if (debit_ucpu == 0)
 			continue;
 		/* The flow is still owed, but it must not pile up while the quota is stuck. */
-		edge->remainder_ucpu += debit_ucpu;
-		edge->remainder_ucpu = edge->remainder_ucpu > 1 ? 1 : edge->remainder_ucpu;
-		edge->decision.reason = ISO_SHARE_ABORTED;
-		edge->decision.given_ucpu = 0;
+		debit_ucpu += (double)edge->remainder_ucpu;
+		edge->remainder_ucpu = debit_ucpu > 1 ? 1 : (float)debit_ucpu;
+		edge->reason = ISO_SHARE_ABORTED;
 	}
+	trade->gave.reason = ISO_SHARE_ABORTED;
 	(void)iso_ledger_abort(ledger);
 	*ret_plan = plan_of(trade, credited, 0);
 }
@@ -302,6 +325,22 @@ void iso_trade_record(struct iso_trade *trade, struct iso_record *ret_record)
 	iso_ledger_record(trade->ledger, ret_record);
 }
 
+void iso_trade_code_price(struct iso_trade *trade, struct trade_edge *edge)
+{
+	int64_t reference_q32 = edge->reference_seq != 0 ? (int64_t)edge->reference_q32 : 0;
+	struct iso_share_code code =
+	    iso_share_encode(&trade->share, trade->offer.price_q32, reference_q32);
+	struct trade_shown *shown = trade_shown(edge, trade->seq);
+
+	edge->symbol = code.symbol;
+	if (trade->share.mode != ISO_SHARE_DIFFERENCE || trade->seq == UINT32_MAX)
+		return;
+	if (shown == NULL)
+		shown = trade_shown(edge, 0);
+	if (shown != NULL)
+		*shown = (struct trade_shown){ trade->seq, (float)code.value_q32 };
+}
+
 int64_t iso_trade_commit(struct iso_trade *trade, uint64_t durable_seq)
 {
 	struct iso_ledger *ledger = trade->ledger;
@@ -310,25 +349,15 @@ int64_t iso_trade_commit(struct iso_trade *trade, uint64_t durable_seq)
 	assert_valid(trade);
 	iso_ledger_commit(ledger, durable_seq);
 	share_ucpu = iso_ledger_holdings(ledger);
-	trade->offer = iso_share_offer(&trade->input.cost, &trade->box, share_ucpu,
-				       relay_at(trade, share_ucpu));
+	trade->offer =
+	    iso_share_offer(&trade->cost, &trade->box, share_ucpu, relay_at(trade, share_ucpu));
 	trade->head_ucpu = iso_share_head(&trade->share, trade->box.ceiling_ucpu, share_ucpu);
 	trade->degree = degree_of(trade);
-	trade->seq++;
-	for (uint32_t k = 0; k < ledger->edge_count; k++) {
-		struct trade_edge *edge = &trade->edges[k];
-		int64_t reference_q32 = 0;
-
-		if (!trade_edge_live(trade, k))
-			continue;
-		edge->base = (struct trade_stamp){ 0, 0 };
-		if (trade->share.mode == ISO_SHARE_DIFFERENCE && edge->heard.valid &&
-		    trade->now_ns - edge->heard.at_ns <= trade->share.base_age_ns) {
-			reference_q32 = edge->heard.price.value_q32;
-			edge->base = edge->decoded;
-		}
-		edge->code = iso_share_encode(&trade->share, trade->offer.price_q32, reference_q32);
-		*trade_ring(trade, k, trade->seq) = edge->code.value_q32;
-	}
+	/* At its end prices count no more until the next start; what was given still does. */
+	if (trade->seq < UINT32_MAX)
+		trade->seq++;
+	for (uint32_t k = 0; k < ledger->edge_count; k++)
+		if (trade_edge_live(trade, k))
+			iso_trade_code_price(trade, &trade->edges[k]);
 	return iso_ledger_target(ledger);
 }

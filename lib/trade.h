@@ -51,9 +51,8 @@ struct iso_trade_config {
 	int64_t floor_ucpu;
 	struct iso_share_params share;
 	struct iso_lease_params lease;
-	uint32_t ring;          /* sent prices kept per edge: power of two in [4, 64]; 0: 64 */
 	uint32_t edges_max;     /* peers, and edges that only the journal knows; 0: 64 */
-	const struct iso_trade_peer *peers; /* borrowed for the call */
+	const struct iso_trade_peer *peers; /* borrowed for as long as the node is used */
 	uint32_t peer_count;
 };
 
@@ -99,7 +98,7 @@ enum iso_trade_drop {
 	ISO_DROP_HALTED,
 	/* The rest of the message was used, its price was not: */
 	ISO_DROP_STALE,         /* older than the newest */
-	ISO_DROP_REFERENCE,     /* coded against a price that is out of the ring, or by no table */
+	ISO_DROP_REFERENCE,     /* coded against a price that is not kept, or by no table */
 	ISO_DROP_COUNT,
 };
 const char *iso_trade_drop_text(enum iso_trade_drop drop);
@@ -181,6 +180,9 @@ struct iso_trade_status {
 	double curvature;
 	uint64_t seq;           /* messages per edge so far in this incarnation */
 	uint64_t digest;        /* of the shared configuration, as sent */
+	/* The newest transfer of the last tick; another reason than GAVE: there was none. */
+	struct iso_share_decision gave;
+	uint32_t gave_edge;
 	enum iso_halt halt;
 	uint64_t received;      /* messages taken in */
 	uint64_t drops[ISO_DROP_COUNT];
@@ -197,10 +199,10 @@ struct iso_trade_edge {
 	uint64_t acked;         /* the peer's R as last heard */
 	uint32_t peer_inc;
 	uint64_t peer_seq;
-	uint64_t last_ns;       /* when anything valid was last heard; 0: never in this run */
-	struct iso_share_heard heard;           /* newest decoded price */
+	uint64_t last_ns;       /* when the newest message came, to 17 ms; 0: never in this run */
+	struct iso_share_heard heard;           /* valid: the price is known, not older than T_fresh */
 	double remainder_ucpu;
-	struct iso_share_decision decision;     /* the last one */
+	enum iso_share_reason reason;           /* of the last decision */
 };
 
 /* ISO_E_UNKNOWN: no such index. */

@@ -18,55 +18,84 @@ static enum iso_trade_drop drop_of(enum iso_status status)
 	return status == ISO_E_VERSION ? ISO_DROP_VERSION : ISO_DROP_FORM;
 }
 
-static bool newer(struct trade_stamp a, struct trade_stamp b)
-{
-	return a.inc > b.inc || (a.inc == b.inc && a.seq > b.seq);
-}
-
-/* The price of ours that the sender coded against; false if it is forgotten. */
-static bool resolve(const struct iso_trade *trade, uint32_t index,
+/* The price of ours that the sender coded against; false if there is none of that name. */
+static bool resolve(const struct iso_trade *trade, struct trade_edge *edge,
 		    const struct iso_edge_frame *frame, int64_t *ret_reference_q32)
 {
+	const struct trade_shown *shown;
+
 	*ret_reference_q32 = 0;
 	if (frame->base_seq == 0)
 		return true;
 	if (trade->share.mode != ISO_SHARE_DIFFERENCE || frame->base_inc != trade->ledger->inc)
 		return false;
-	if (frame->base_seq > trade->seq || trade->seq - frame->base_seq >= trade->ring)
+	shown = trade_shown(edge, (uint32_t)frame->base_seq);
+	if (shown == NULL)
 		return false;
-	*ret_reference_q32 = *trade_ring(trade, index, frame->base_seq);
+	*ret_reference_q32 = (int64_t)shown->value_q32;
 	return true;
+}
+
+/* What the sender has had the choice of and does not name, it will never name again. */
+static void release(const struct iso_trade *trade, struct trade_edge *edge,
+		    const struct iso_edge_frame *frame)
+{
+	if (frame->echo_inc != trade->ledger->inc)
+		return;
+	for (uint32_t n = 0; n < TRADE_SHOWN_MAX; n++) {
+		struct trade_shown *shown = &edge->shown[n];
+		bool named = frame->base_inc == trade->ledger->inc && frame->base_seq == shown->seq;
+
+		if (shown->seq <= frame->echo_seq && !named)
+			shown->seq = 0;
+	}
+}
+
+/* The neighbour has started again: it knows nothing of what was said before. */
+static void begin_anew(struct iso_trade *trade, struct trade_edge *edge, uint32_t peer_inc)
+{
+	bool was_relative = edge->reference_seq != 0;
+
+	edge->peer_inc = peer_inc;
+	edge->echo_seq = 0;
+	edge->reference_seq = 0;
+	/* The next message was to refer to a price that nobody has any more. */
+	if (was_relative)
+		iso_trade_code_price(trade, edge);
 }
 
 /* The part of a message that may be too old or out of context; the ledger's part never is. */
 static void take_price(struct iso_trade *trade, uint32_t index, const struct iso_edge_frame *frame)
 {
 	struct trade_edge *edge = &trade->edges[index];
-	struct trade_stamp stamp = { frame->inc, frame->seq };
-	struct iso_share_price price;
+	struct iso_share_price price = { 0, 0 };
 	int64_t reference_q32;
 
-	if (!newer(stamp, edge->decoded)) {
+	if (frame->inc < edge->peer_inc ||
+	    (frame->inc == edge->peer_inc && frame->seq <= edge->newest_seq)) {
 		trade->drops[ISO_DROP_STALE]++;
 		return;
 	}
-	if (!resolve(trade, index, frame, &reference_q32) ||
-	    iso_share_decode(&trade->share, frame->symbol, frame->exact_q32, reference_q32,
-			     &price) != ISO_OK) {
+	if (frame->inc > edge->peer_inc)
+		begin_anew(trade, edge, frame->inc);
+	edge->newest_seq = (uint32_t)frame->seq;
+	edge->heard_at = trade_coarse(trade->now_ns);
+	edge->priced = resolve(trade, edge, frame, &reference_q32) &&
+		       iso_share_decode(&trade->share, frame->symbol, frame->exact_q32,
+					reference_q32, &price) == ISO_OK;
+	release(trade, edge, frame);
+	edge->fresh = edge->priced;
+	edge->referable = edge->priced && (frame->flags & ISO_EDGE_REFERABLE) != 0;
+	if (!edge->priced) {
 		trade->drops[ISO_DROP_REFERENCE]++;
 		return;
 	}
-	edge->decoded = stamp;
-	edge->heard = (struct iso_share_heard){
-		.valid = true,
-		.at_ns = trade->now_ns,
-		.price = price,
-		.curvature = frame->curvature,
-		.head_ucpu = frame->head_ucpu,
-		.degree = frame->degree,
-	};
-	edge->peer_received = frame->received;
-	edge->fresh = true;
+	edge->value_q32 = (float)price.value_q32;
+	edge->upper_q32 = (float)price.upper_q32;
+	edge->curvature = (float)frame->curvature;
+	edge->head_ucpu = frame->head_ucpu < UINT32_MAX ? (uint32_t)frame->head_ucpu : UINT32_MAX;
+	edge->degree = (frame->degree < ISO_DEGREE_MAX ? frame->degree : ISO_DEGREE_MAX) & 0x7f;
+	edge->settled = frame->received == trade->ledger->edges[index].sent;
 }
 
 /* Whom the message is for and from; the checks of the edge record come after. */
@@ -115,12 +144,6 @@ enum iso_status iso_trade_receive(struct iso_trade *trade, uint64_t now_ns, uint
 							     .known_inc = frame.echo_inc });
 	if (status != ISO_OK)
 		return drop(trade, ISO_DROP_HALTED, status);
-
-	struct trade_stamp stamp = { frame.inc, frame.seq };
-
-	if (newer(stamp, trade->edges[index].newest))
-		trade->edges[index].newest = stamp;
-	trade->edges[index].last_ns = now_ns;
 	trade->received++;
 	take_price(trade, index, &frame);
 	return ISO_OK;
@@ -138,33 +161,37 @@ enum iso_status iso_trade_message(const struct iso_trade *trade, uint32_t index,
 		return ISO_E_HALTED;
 
 	const struct iso_ledger_edge *counters = &ledger->edges[index];
-	const struct trade_edge *edge = &trade->edges[index];
+	struct trade_edge *edge = &trade->edges[index];
+	bool referable = trade_shown(edge, trade->seq) != NULL;
+	bool exact = trade->share.mode == ISO_SHARE_NONE;
 
 	/* Only what is durable may be told. */
 	assert(counters->debit == 0);
 	assert(counters->credit == 0);
-	iso_edge_encode(&(struct iso_edge_frame){ .cluster = ledger->cluster,
-						  .epoch = ledger->epoch,
-						  .digest = trade->digest,
-						  .source = ledger->node,
-						  .destination = counters->peer,
-						  .source_gen = ledger->gen,
-						  .destination_gen = counters->peer_gen,
-						  .inc = ledger->inc,
-						  .seq = trade->seq,
-						  .sent = counters->sent,
-						  .received = counters->received,
-						  .echo_inc = edge->newest.inc,
-						  .echo_seq = edge->newest.seq,
-						  .base_inc = edge->base.inc,
-						  .base_seq = edge->base.seq,
-						  .symbol = edge->code.symbol,
-						  .exact_q32 = edge->code.exact_q32,
-						  .curvature = trade->offer.curvature,
-						  .head_ucpu = trade->head_ucpu,
-						  .budget_ucpu = ledger->budget_ucpu,
-						  .degree = (uint16_t)trade->degree },
-			ret_bytes);
+	iso_edge_encode(
+	    &(struct iso_edge_frame){ .cluster = ledger->cluster,
+				      .epoch = ledger->epoch,
+				      .digest = trade->digest,
+				      .source = ledger->node,
+				      .destination = counters->peer,
+				      .source_gen = ledger->gen,
+				      .destination_gen = counters->peer_gen,
+				      .inc = ledger->inc,
+				      .seq = trade->seq,
+				      .sent = counters->sent,
+				      .received = counters->received,
+				      .echo_inc = edge->echo_seq != 0 ? edge->peer_inc : 0,
+				      .echo_seq = edge->echo_seq,
+				      .base_inc = edge->reference_seq != 0 ? edge->peer_inc : 0,
+				      .base_seq = edge->reference_seq,
+				      .symbol = edge->symbol,
+				      .exact_q32 = exact ? trade->offer.price_q32 : 0,
+				      .flags = referable ? ISO_EDGE_REFERABLE : 0,
+				      .curvature = trade->offer.curvature,
+				      .head_ucpu = trade->head_ucpu,
+				      .budget_ucpu = ledger->budget_ucpu,
+				      .degree = (uint16_t)trade->degree },
+	    ret_bytes);
 	*ret_peer = counters->peer;
 	return ISO_OK;
 }

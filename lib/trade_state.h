@@ -6,48 +6,74 @@
 
 /* Inside of lib/trade*.c only: everyone else goes by lib/trade.h. */
 
-/* A message is named by its sender's incarnation and its number within. */
-struct trade_stamp {
-	uint32_t inc;
-	uint64_t seq;
+/*
+ * Prices shown to a neighbour that it may name as reference of its next one:
+ * the one it names now, and one that it may turn to.  A message takes up a
+ * free place and says so (ISO_EDGE_REFERABLE); only such a message may become
+ * a reference.  A place is free again once the neighbour shows that it has
+ * heard later messages and names another.  So what it names is always here,
+ * however long messages are lost.
+ */
+#define TRADE_SHOWN_MAX 2u
+
+struct trade_shown {
+	uint32_t seq;           /* of the message; 0: free */
+	float value_q32;        /* as the neighbour reconstructs it; 24 bits are all it has */
 };
 
-/* What is lost in a restart, and may be. */
+/*
+ * What is lost in a restart, and may be: 64 bytes, of which a node has as
+ * many as it has edges.  Hence the short fields; see the functions below.
+ *
+ * Prices have 24 significant bits on both ends, exactly what a float holds.
+ * Numbers of messages are 32 bits on the wire: 13 years at ten a second.
+ */
 struct trade_edge {
-	struct iso_share_heard heard;   /* must be first: iso_share_crowd steps over it */
-	struct trade_stamp decoded;     /* message of that price: the reference of our next one */
-	struct trade_stamp newest;      /* newest message of any use: echoed */
-	uint64_t last_ns;
-	uint64_t peer_received;         /* R in the message of that price */
-	bool fresh;                     /* not decided on yet */
-	bool dormant;                   /* in the journal, not in the configuration */
-	double remainder_ucpu;
-	struct iso_share_decision decision;
-	/* The next message's, computed at the commit. */
-	struct iso_share_code code;
-	struct trade_stamp base;
+	/* Of the newest message from there: */
+	float value_q32;        /* price */
+	float upper_q32;        /* at most this */
+	float curvature;        /* per CPU; an error of 1e-7 changes a step by as little */
+	uint32_t head_ucpu;     /* or UINT32_MAX: 4294 CPUs are more than one step needs */
+	uint32_t heard_at;      /* trade_coarse() time */
+	uint32_t peer_inc;      /* 0: nothing heard yet */
+	uint32_t newest_seq;
+	uint32_t echo_seq;      /* newest_seq as of the newest tick's beginning; 0: none */
+	/* The price that our next one refers to; it is of peer_inc. */
+	uint32_t reference_seq; /* 0: none */
+	float reference_q32;
+	struct trade_shown shown[TRADE_SHOWN_MAX];
+	float remainder_ucpu;   /* within [-1, 1] */
+	int16_t symbol;         /* of the next message */
+	uint16_t degree : 7;    /* of the neighbour; ISO_DEGREE_MAX is 64 */
+	uint16_t reason : 4;    /* enum iso_share_reason of the last decision */
+	uint16_t fresh : 1;     /* that message is not decided on yet */
+	uint16_t priced : 1;    /* its price could be decoded */
+	uint16_t referable : 1; /* it may become a reference */
+	uint16_t settled : 1;   /* it knew of all our transfers */
+	uint16_t dormant : 1;   /* in the journal, not in the configuration */
 };
 
 struct iso_trade {
 	struct iso_share_params share;
 	uint64_t digest;
-	uint32_t ring;
 	uint32_t edges_max;
 	uint32_t peer_count;
+	const struct iso_trade_peer *peers; /* the caller's */
 	uint32_t turn;                  /* who decides first in the next tick */
+	uint32_t seq;                   /* of the newest message to everybody */
 	uint64_t now_ns;                /* newest time seen */
-	uint64_t seq;                   /* of the newest message to everybody */
-	struct iso_trade_input input;   /* of the tick under way */
+	struct iso_cost cost;           /* of the tick under way */
 	struct iso_box box;
+	bool hold;
 	struct iso_share_offer offer;   /* as last shown */
 	int64_t head_ucpu;              /* as last shown */
 	uint32_t degree;                /* as last shown */
+	uint32_t gave_edge;             /* see iso_trade_status */
+	struct iso_share_decision gave;
 	uint64_t received;
 	uint64_t drops[ISO_DROP_COUNT];
 	struct iso_ledger *ledger;
 	struct trade_edge *edges;       /* one per edge of the ledger, same index */
-	int64_t *sent_q32;              /* rings of what was shown: [edge][seq mod ring] */
-	struct iso_trade_peer *peers;
 };
 
 /* An edge over which messages go. */
@@ -56,9 +82,46 @@ static inline bool trade_edge_live(const struct iso_trade *trade, uint32_t index
 	return !trade->edges[index].dormant && iso_ledger_edge_open(trade->ledger, index);
 }
 
-static inline int64_t *trade_ring(const struct iso_trade *trade, uint32_t index, uint64_t seq)
+/*
+ * Time in units of 2^24 ns (17 ms), modulo 2^32: differences are right for
+ * two years, and are only taken to what was heard of late.
+ */
+static inline uint32_t trade_coarse(uint64_t now_ns)
 {
-	return &trade->sent_q32[(uint64_t)index * trade->ring + seq % trade->ring];
+	return (uint32_t)(now_ns >> 24);
 }
+
+/* How long ago the newest message came, to 17 ms; at most now_ns. */
+static inline uint64_t trade_age_ns(const struct iso_trade *trade, const struct trade_edge *edge)
+{
+	uint64_t age_ns = (uint64_t)(trade_coarse(trade->now_ns) - edge->heard_at) << 24;
+
+	return age_ns < trade->now_ns ? age_ns : trade->now_ns;
+}
+
+static inline struct iso_share_heard trade_heard(const struct iso_trade *trade,
+						 const struct trade_edge *edge)
+{
+	return (struct iso_share_heard){
+		.valid = edge->priced,
+		.at_ns = trade->now_ns - trade_age_ns(trade, edge),
+		.price = { (int64_t)edge->value_q32, (int64_t)edge->upper_q32 },
+		.curvature = (double)edge->curvature,
+		.head_ucpu = edge->head_ucpu,
+		.degree = edge->degree,
+	};
+}
+
+/* The place of the message to this edge among what was shown; NULL: it is no reference. */
+static inline struct trade_shown *trade_shown(struct trade_edge *edge, uint32_t seq)
+{
+	for (uint32_t n = 0; n < TRADE_SHOWN_MAX; n++)
+		if (edge->shown[n].seq == seq)
+			return &edge->shown[n];
+	return NULL;
+}
+
+/* Codes the price last offered for the next message; in trade.c. */
+void iso_trade_code_price(struct iso_trade *trade, struct trade_edge *edge);
 
 #endif

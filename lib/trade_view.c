@@ -43,7 +43,7 @@ void iso_trade_status(const struct iso_trade *trade, struct iso_trade_status *re
 	for (uint32_t k = 0; k < ledger->edge_count; k++) {
 		const struct iso_ledger_edge *edge = &ledger->edges[k];
 
-		if (trade->edges[k].last_ns == 0)
+		if (trade->edges[k].peer_inc == 0)
 			continue;
 		ret_status->unacked_ucpu += (int64_t)(edge->sent - edge->debit - edge->acked);
 		if (edge->seen > edge->received)
@@ -54,6 +54,8 @@ void iso_trade_status(const struct iso_trade *trade, struct iso_trade_status *re
 	ret_status->curvature = trade->offer.curvature;
 	ret_status->seq = trade->seq;
 	ret_status->digest = trade->digest;
+	ret_status->gave = trade->gave;
+	ret_status->gave_edge = trade->gave_edge;
 	ret_status->halt = ledger->halt;
 	ret_status->received = trade->received;
 	memcpy(ret_status->drops, trade->drops, sizeof(ret_status->drops));
@@ -78,12 +80,12 @@ enum iso_status iso_trade_edge(const struct iso_trade *trade, uint32_t index,
 		.sent = counters->sent - counters->debit,
 		.received = counters->received - counters->credit,
 		.acked = counters->acked,
-		.peer_inc = edge->newest.inc,
-		.peer_seq = edge->newest.seq,
-		.last_ns = edge->last_ns,
-		.heard = edge->heard,
-		.remainder_ucpu = edge->remainder_ucpu,
-		.decision = edge->decision,
+		.peer_inc = edge->peer_inc,
+		.peer_seq = edge->newest_seq,
+		.last_ns = edge->peer_inc != 0 ? trade->now_ns - trade_age_ns(trade, edge) : 0,
+		.heard = trade_heard(trade, edge),
+		.remainder_ucpu = (double)edge->remainder_ucpu,
+		.reason = edge->reason,
 	};
 	return ISO_OK;
 }

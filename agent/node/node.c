@@ -139,20 +139,20 @@ static bool make_durable(struct node *node)
 /* The newest transfer given, for status: what, to whom, and the two prices. */
 static void remember_decision(struct node *node, uint64_t now_ns)
 {
-	struct iso_trade_edge edge;
+	struct iso_trade_status status;
+	uint32_t link;
 
-	for (uint32_t i = 0; i < iso_trade_edges(node->trade); i++) {
-		if (iso_trade_edge(node->trade, i, &edge) != ISO_OK ||
-		    node->link_of_edge[i] == UINT32_MAX || edge.decision.reason != ISO_SHARE_GAVE)
-			continue;
-		snprintf(node->decision, sizeof(node->decision),
-			 "gave %" PRId64 " ucpu to %s: marginal cost %.4g here, at most %.4g there",
-			 edge.decision.given_ucpu,
-			 node->conf->neighbours[node->link_of_edge[i]].name,
-			 iso_price_real(edge.decision.own_q32),
-			 iso_price_real(edge.decision.upper_q32));
-		node->decided_ns = now_ns;
-	}
+	iso_trade_status(node->trade, &status);
+	if (status.gave.reason != ISO_SHARE_GAVE)
+		return;
+	link = node->link_of_edge[status.gave_edge];
+	if (link == UINT32_MAX)
+		return;
+	snprintf(node->decision, sizeof(node->decision),
+		 "gave %" PRId64 " ucpu to %s: marginal cost %.4g here, at most %.4g there",
+		 status.gave.given_ucpu, node->conf->neighbours[link].name,
+		 iso_price_real(status.gave.own_q32), iso_price_real(status.gave.upper_q32));
+	node->decided_ns = now_ns;
 }
 
 /* The log tells when a state begins and ends; status shows it in between. */
@@ -261,11 +261,11 @@ static void on_timer(struct loop_source *source, short revents)
 
 static int open_trade(struct node *node, struct error *reterr)
 {
-	struct iso_trade_peer peers[CONF_NEIGHBOURS_MAX];
 	struct iso_record record;
 
 	node_quant(node->conf, &node->quant);
-	struct iso_trade_config config = node_trade_config(node->conf, &node->quant, peers);
+	struct iso_trade_config config = node_trade_config(node->conf, &node->quant,
+							   node->peers);
 	size_t size = iso_trade_size(&config);
 	node->trade_memory = size > 0 ? calloc(1, size) : NULL;
 	if (node->trade_memory == NULL)

@@ -49,7 +49,7 @@ static struct iso_share_params share_params_of(const struct conf *conf,
 		.dead_band = conf->trading.dead_band,
 		.relay_allow = 0.01,
 		.stop_and_wait = conf->trading.stop_and_wait,
-		.base_age_ns = 32 * conf->trading.tick_ns, /* half the ring of sent prices */
+		.base_age_ns = 32 * conf->trading.tick_ns,
 		.fresh_age_ns = conf->trading.fresh_ns,
 	};
 }

@@ -22,6 +22,7 @@ struct node {
 	struct loop *loop;
 	struct loop_source timer;
 	struct iso_quant quant;
+	struct iso_trade_peer peers[CONF_NEIGHBOURS_MAX]; /* borrowed by trade */
 	void *trade_memory;
 	struct iso_trade *trade;
 	struct journal *journal;

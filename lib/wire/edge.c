@@ -14,7 +14,7 @@ _Static_assert(ISO_EDGE_BYTES == 152, "the wire format is fixed");
 /* An inc and a seq name a message together, or none together. */
 static bool names_message(uint32_t inc, uint64_t seq)
 {
-	return (inc == 0) == (seq == 0);
+	return (inc == 0) == (seq == 0) && seq <= UINT32_MAX;
 }
 
 /* What a sender can have written; checked before sending and after receiving. */
@@ -22,7 +22,7 @@ static bool possible(const struct iso_edge_frame *frame)
 {
 	if (frame->source_gen == 0 || frame->destination_gen == 0)
 		return false;
-	if (frame->inc == 0 || frame->seq == 0)
+	if (frame->inc == 0 || !names_message(frame->inc, frame->seq))
 		return false;
 	if (!names_message(frame->echo_inc, frame->echo_seq) ||
 	    !names_message(frame->base_inc, frame->base_seq))

@@ -33,7 +33,8 @@
 #define ISO_EDGE_LEAVING   0x0001u /* the sender gives away all it has and goes */
 #define ISO_EDGE_FROZEN    0x0002u /* the sender will never give to the destination again */
 #define ISO_EDGE_TOMBSTONE 0x0004u /* destination_gen is void; of the rest only names count */
-#define ISO_EDGE_FLAGS     0x0007u
+#define ISO_EDGE_REFERABLE 0x0008u /* the price of this message may become a base */
+#define ISO_EDGE_FLAGS     0x000fu
 
 struct iso_edge_frame {
 	uint64_t cluster;       /* XXH3 of the cluster's name */
@@ -44,7 +45,7 @@ struct iso_edge_frame {
 	uint32_t source_gen;
 	uint32_t destination_gen;
 	uint32_t inc;           /* sender's incarnation, > 0 */
-	uint64_t seq;           /* within it, > 0 */
+	uint64_t seq;           /* within it, > 0 and, like all numbers of messages, < 2^32 */
 	uint64_t sent;          /* S: all that the sender ever debited toward the destination */
 	uint64_t received;      /* R: all that it ever credited from there */
 	uint32_t echo_inc;      /* newest message of the destination that came; 0, 0: none */

@@ -8,8 +8,6 @@
 
 #include "tests/model/node_private.h"
 
-#define RING 4u
-
 static struct model_node live[MODEL_NODES];
 static struct iso_quant quant;
 static size_t image_bytes;
@@ -38,22 +36,24 @@ static void fold_prices(struct iso_trade *trade)
 {
 	for (uint32_t k = 0; k < trade->edges_max; k++) {
 		struct trade_edge *edge = &trade->edges[k];
-		uint32_t inc = edge->newest.inc;
+		uint32_t inc = edge->peer_inc;
 		bool dormant = edge->dormant;
 
 		memset(edge, 0, sizeof(*edge));
-		edge->newest.inc = inc;
-		edge->newest.seq = inc != 0;
+		edge->peer_inc = inc;
+		edge->newest_seq = edge->echo_seq = inc != 0;
 		edge->dormant = dormant;
 	}
-	memset(trade->sent_q32, 0, trade->edges_max * RING * sizeof(*trade->sent_q32));
 	memset(trade->drops, 0, sizeof(trade->drops));
 	memset(&trade->offer, 0, sizeof(trade->offer));
-	memset(&trade->input, 0, sizeof(trade->input));
-	trade->input.cost.kind = ISO_COST_QUADRATIC;
-	trade->input.cost.penalty = ISO_PENALTY_NONE;
-	trade->input.cost.weight = 1;
-	trade->input.cost.kappa = 1;
+	memset(&trade->gave, 0, sizeof(trade->gave));
+	memset(&trade->cost, 0, sizeof(trade->cost));
+	trade->cost.kind = ISO_COST_QUADRATIC;
+	trade->cost.penalty = ISO_PENALTY_NONE;
+	trade->cost.weight = 1;
+	trade->cost.kappa = 1;
+	trade->gave_edge = 0;
+	trade->hold = false;
 	trade->turn = 0;
 	trade->now_ns = 0;
 	trade->seq = 1;
@@ -65,8 +65,9 @@ void model_make_process(const struct model_setup *setup, uint32_t node,
 			const uint32_t gens[MODEL_NODES])
 {
 	/* Static and set by fields: what is copied to the memory has no padding left to chance. */
-	static struct iso_trade_peer peers[MODEL_EDGES];
+	static struct iso_trade_peer all_peers[MODEL_NODES][MODEL_EDGES];
 	static struct iso_trade_config config;
+	struct iso_trade_peer *peers = all_peers[node];
 	struct iso_trade *trade;
 	enum iso_status status;
 
@@ -87,7 +88,6 @@ void model_make_process(const struct model_setup *setup, uint32_t node,
 	config.share.gamma = 0.5;
 	config.share.base_age_ns = 1;
 	config.share.fresh_age_ns = 1;
-	config.ring = RING;
 	config.edges_max = MODEL_EDGES;
 	config.peers = peers;
 	config.peer_count = MODEL_EDGES;
@@ -189,8 +189,8 @@ void model_node_fold(const struct model_setup *setup, uint32_t node)
 		return;
 	fold_numbers(&live[node].outside, ledger);
 	for (uint32_t k = 0; k < ledger->edge_count; k++) {
-		trade->edges[k].newest.inc = 0;
-		trade->edges[k].newest.seq = 0;
+		trade->edges[k].peer_inc = 0;
+		trade->edges[k].newest_seq = trade->edges[k].echo_seq = 0;
 		ledger->edges[k].acked = 0;
 	}
 	if (ledger->phase == ISO_LEDGER_IDLE)

@@ -37,7 +37,7 @@ static struct iso_edge_frame frame_of(struct iso_rng *rng)
 	frame.head_ucpu = (int64_t)(iso_rng_next(rng) >> 1);
 	frame.budget_ucpu = (int64_t)(1 + (iso_rng_next(rng) >> 2));
 	frame.degree = (uint16_t)iso_rng_next(rng);
-	frame.flags = (uint16_t)iso_rng_below(rng, 8);
+	frame.flags = (uint16_t)iso_rng_below(rng, 16);
 	return frame;
 }
 
@@ -140,12 +140,13 @@ START_TEST(each_fault_has_its_status)
 	sealed_fails(0, 0x12345678, 4, ISO_E_MALFORMED);
 	sealed_fails(4, 1, 2, ISO_E_VERSION);
 	sealed_fails(6, 144, 2, ISO_E_MALFORMED);
-	sealed_fails(20, 8, 2, ISO_E_MALFORMED);
+	sealed_fails(20, 16, 2, ISO_E_MALFORMED);
 	sealed_fails(48, 0, 4, ISO_E_MALFORMED);
 	sealed_fails(52, 0, 4, ISO_E_MALFORMED);
 	sealed_fails(56, 0, 4, ISO_E_MALFORMED);
 	sealed_fails(70, 1, 2, ISO_E_MALFORMED);
 	sealed_fails(72, 0, 8, ISO_E_MALFORMED);
+	sealed_fails(72, (uint64_t)1 << 32, 8, ISO_E_MALFORMED);
 	sealed_fails(96, frame.echo_inc == 0, 8, ISO_E_MALFORMED);
 	sealed_fails(104, frame.base_inc == 0, 8, ISO_E_MALFORMED);
 	sealed_fails(120, iso_bits_of_double(NAN), 8, ISO_E_MALFORMED);

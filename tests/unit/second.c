@@ -55,7 +55,9 @@ static const char *edge_status(const uint8_t *in, size_t size)
 	if ((get(in + 60, 4) == 0) != (get(in + 96, 8) == 0) ||
 	    (get(in + 64, 4) == 0) != (get(in + 104, 8) == 0))
 		return "MALFORMED";
-	if (get(in + 20, 2) > 7 || !is_curvature(get(in + 120, 8)) || get(in + 128, 8) >> 63 != 0)
+	if (get(in + 76, 4) != 0 || get(in + 100, 4) != 0 || get(in + 108, 4) != 0)
+		return "MALFORMED";
+	if (get(in + 20, 2) > 15 || !is_curvature(get(in + 120, 8)) || get(in + 128, 8) >> 63 != 0)
 		return "MALFORMED";
 	if (get(in + 136, 8) == 0 || get(in + 136, 8) >> 63 != 0)
 		return "MALFORMED";

@@ -66,7 +66,7 @@ START_TEST(edge_messages)
 		iso_edge_encode(&again, bytes);
 		vectorfield_bytes(&file, bytes, sizeof(bytes));
 	}
-	close_file(39);
+	close_file(42);
 }
 END_TEST
 
