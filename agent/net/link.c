@@ -16,32 +16,37 @@
 #include "agent/net/curve.h"
 #include "agent/net/zap.h"
 
-#define ZAP_DOMAIN "isobar"
-
 /* What is longer never gets this far: libzmq breaks off the connection. */
 #define TRANSPORT_BYTES_MAX 4096
 
 #define QUEUE_MESSAGES_MAX 1000
 
+#define NAME_BYTES 64u
+
 struct neighbour {
-	const char *name;
-	void *socket; /* PUSH; NULL until it is open */
+	char name[NAME_BYTES];
+	char public_key[CURVE_KEY_BYTES];
+	void *socket; /* PUSH; NULL: this place is free */
 	struct link_peer peer;
+	uint64_t added_ns;
 	bool told; /* its first change of state was logged */
 };
 
 struct link {
 	struct loop_source source; /* PULL */
 	struct loop *loop;
+	void *zmq_context;
 	struct zap *zap; /* NULL without keys */
+	bool owns_zap;
+	bool has_keys;
+	struct curve_keypair keys;
 	link_fn *fn;
 	void *context;
 	uint64_t down_after_ns;
-	uint64_t opened_ns;
 	char address[160];
 	struct link_counters counters;
-	uint32_t count;
-	struct neighbour neighbours[];
+	uint32_t count; /* places that were ever taken */
+	struct neighbour neighbours[LINK_NEIGHBOURS_MAX];
 };
 
 const char *link_drop_text(enum link_drop drop)
@@ -83,47 +88,80 @@ static int set_plain(void *socket, struct error *reterr)
 	return r < 0 ? error_errno(reterr, r, "set up a socket") : 0;
 }
 
-static int open_neighbour(struct neighbour *neighbour, const struct link_neighbour *from,
-			  const struct curve_keypair *keys, void *zmq_context, struct error *reterr)
+static bool is_taken(const struct link *link, uint32_t index)
 {
-	int r;
-
-	neighbour->name = from->name;
-	neighbour->socket = zmq_socket(zmq_context, ZMQ_PUSH);
-	if (neighbour->socket == NULL)
-		return error_errno(reterr, -errno, "open a socket");
-	r = keys != NULL ? curve_client(neighbour->socket, keys, from->public_key, &limits, reterr)
-			 : set_plain(neighbour->socket, reterr);
-	if (r < 0)
-		return r;
-	/* The newest message dominates every older one: keep only that. */
-	r = set_int(neighbour->socket, ZMQ_CONFLATE, 1);
-	if (r < 0)
-		return error_errno(reterr, r, "set up a socket");
-	return curve_connect(neighbour->socket, from->address, reterr);
+	return index < link->count && link->neighbours[index].socket != NULL;
 }
 
-static int open_allow_list(struct link *link, const struct link_config *config, void *zmq_context,
-			   struct error *reterr)
+/* The socket is set on success only, so that the place is taken from then on. */
+static int open_neighbour(struct link *link, struct neighbour *neighbour,
+			  const struct link_neighbour *from, uint64_t now_ns, struct error *reterr)
 {
-	struct zap_peer *peers = calloc(config->neighbour_count + 1, sizeof(*peers));
+	void *socket = zmq_socket(link->zmq_context, ZMQ_PUSH);
+	int r;
+
+	assert(strlen(from->name) < NAME_BYTES);
+	*neighbour = (struct neighbour){ .added_ns = now_ns, .peer.changed_ns = now_ns };
+	snprintf(neighbour->name, sizeof(neighbour->name), "%s", from->name);
+	if (from->public_key != NULL)
+		snprintf(neighbour->public_key, sizeof(neighbour->public_key), "%s",
+			 from->public_key);
+	if (socket == NULL)
+		return error_errno(reterr, -errno, "open a socket");
+	r = link->has_keys
+		? curve_client(socket, &link->keys, neighbour->public_key, &limits, reterr)
+		: set_plain(socket, reterr);
+	/* The newest message dominates every older one: keep only that. */
+	if (r == 0 && (r = set_int(socket, ZMQ_CONFLATE, 1)) < 0)
+		error_errno(reterr, r, "set up a socket");
+	if (r == 0)
+		r = curve_connect(socket, from->address, reterr);
+	if (r < 0) {
+		zmq_close(socket);
+		return r;
+	}
+	neighbour->socket = socket;
+	return 0;
+}
+
+/* Tells the allow-list who the neighbours are; extra may be NULL. */
+static int set_allow_list(struct link *link, const struct link_neighbour *extra,
+			  struct error *reterr)
+{
+	struct zap_peer *peers = calloc(LINK_NEIGHBOURS_MAX + 1, sizeof(*peers));
+	size_t count = 0;
 
 	if (peers == NULL)
 		return error_errno(reterr, -ENOMEM, "allow-list");
-	for (uint32_t i = 0; i < config->neighbour_count; i++) {
-		const struct link_neighbour *from = &config->neighbours[i];
+	for (uint32_t i = 0; i < link->count; i++) {
+		const struct neighbour *from = &link->neighbours[i];
 
-		snprintf(peers[i].public_key, sizeof(peers[i].public_key), "%s", from->public_key);
-		snprintf(peers[i].name, sizeof(peers[i].name), "%s", from->name);
+		if (from->socket == NULL)
+			continue;
+		memcpy(peers[count].public_key, from->public_key, CURVE_KEY_BYTES);
+		memcpy(peers[count++].name, from->name, NAME_BYTES);
 	}
-	int r = zap_open(zmq_context, link->loop, ZAP_DOMAIN, peers, config->neighbour_count,
-			 &link->zap, reterr);
+	if (extra != NULL) {
+		snprintf(peers[count].public_key, CURVE_KEY_BYTES, "%s",
+			 extra->public_key != NULL ? extra->public_key : "");
+		snprintf(peers[count++].name, ZAP_NAME_BYTES, "%s", extra->name);
+	}
+	int r = zap_set_peers(link->zap, LINK_DOMAIN, peers, count, reterr);
 	free(peers);
 	return r;
 }
 
-static int open_listener(struct link *link, const struct link_config *config, void *zmq_context,
-			 struct error *reterr)
+static int open_allow_list(struct link *link, const struct link_config *config,
+			   struct error *reterr)
+{
+	link->zap = config->zap;
+	link->owns_zap = config->zap == NULL;
+	if (!link->owns_zap)
+		return zap_set_peers(link->zap, LINK_DOMAIN, NULL, 0, reterr);
+	return zap_open(link->zmq_context, link->loop, LINK_DOMAIN, NULL, 0, &link->zap, reterr);
+}
+
+static int open_listener(struct link *link, const struct link_config *config, struct error *reterr)
 {
 	size_t size = sizeof(link->address);
 	int r;
@@ -131,16 +169,16 @@ static int open_listener(struct link *link, const struct link_config *config, vo
 	/* A node without neighbours has nobody to listen to. */
 	if (config->neighbour_count == 0 && (config->listen == NULL || config->listen[0] == '\0'))
 		return 0;
-	void *socket = zmq_socket(zmq_context, ZMQ_PULL);
+	void *socket = zmq_socket(link->zmq_context, ZMQ_PULL);
 	link->source.socket = socket;
 	if (socket == NULL)
 		return error_errno(reterr, -errno, "open a socket");
 	if (config->keys != NULL) {
-		r = open_allow_list(link, config, zmq_context, reterr);
+		r = open_allow_list(link, config, reterr);
 		if (r == 0)
-			r = curve_server(socket, config->keys, ZAP_DOMAIN, &limits, reterr);
+			r = curve_server(socket, config->keys, LINK_DOMAIN, &limits, reterr);
 		if (r == 0)
-			r = zap_watch(link->zap, ZAP_DOMAIN, socket, reterr);
+			r = zap_watch(link->zap, LINK_DOMAIN, socket, reterr);
 	} else {
 		r = set_plain(socket, reterr);
 	}
@@ -164,7 +202,7 @@ static bool sender(const struct link *link, zmq_msg_t *message, uint32_t *ret_in
 		return true;
 	}
 	for (uint32_t i = 0; name != NULL && i < link->count; i++)
-		if (strcmp(link->neighbours[i].name, name) == 0) {
+		if (is_taken(link, i) && strcmp(link->neighbours[i].name, name) == 0) {
 			*ret_index = i;
 			return true;
 		}
@@ -225,24 +263,21 @@ int link_open(const struct link_config *config, void *zmq_context, struct loop *
 	int r;
 
 	assert(config->neighbour_count <= LINK_NEIGHBOURS_MAX);
-	link = calloc(1, sizeof(*link) + config->neighbour_count * sizeof(link->neighbours[0]));
+	link = calloc(1, sizeof(*link));
 	if (link == NULL)
 		return error_errno(reterr, -ENOMEM, "link");
 	link->source = (struct loop_source){ .fd = -1, .events = ZMQ_POLLIN, .fn = on_message };
 	link->loop = loop;
+	link->zmq_context = zmq_context;
 	link->fn = config->fn;
 	link->context = config->context;
 	link->down_after_ns = config->down_after_ns;
-	link->opened_ns = now_ns;
-	link->count = config->neighbour_count;
-	r = open_listener(link, config, zmq_context, reterr);
-	for (uint32_t i = 0; i < config->neighbour_count && r == 0; i++) {
-		r = open_neighbour(&link->neighbours[i], &config->neighbours[i], config->keys,
-				   zmq_context, reterr);
-		link->neighbours[i].peer.changed_ns = now_ns;
-		if (r < 0)
-			error_wrap(reterr, "neighbour %s", config->neighbours[i].name);
-	}
+	link->has_keys = config->keys != NULL;
+	if (link->has_keys)
+		link->keys = *config->keys;
+	r = open_listener(link, config, reterr);
+	for (uint32_t i = 0, index; i < config->neighbour_count && r == 0; i++)
+		r = link_add(link, &config->neighbours[i], now_ns, &index, reterr);
 	if (r < 0) {
 		link_close(link);
 		return r;
@@ -261,14 +296,59 @@ struct link *link_close(struct link *link)
 	loop_remove(link->loop, &link->source);
 	if (link->source.socket != NULL)
 		zmq_close(link->source.socket);
-	link->zap = zap_close(link->zap);
+	/* An empty list cannot be refused. */
+	if (link->owns_zap)
+		zap_close(link->zap);
+	else if (link->zap != NULL)
+		(void)zap_set_peers(link->zap, LINK_DOMAIN, NULL, 0, NULL);
+	curve_keypair_wipe(&link->keys);
 	free(link);
 	return NULL;
 }
 
+int link_add(struct link *link, const struct link_neighbour *neighbour, uint64_t now_ns,
+	     uint32_t *ret_neighbour, struct error *reterr)
+{
+	uint32_t index = 0;
+	int r = 0;
+
+	while (is_taken(link, index))
+		index++;
+	if (index == LINK_NEIGHBOURS_MAX)
+		r = error_set(reterr, -ENOSPC, "%u neighbours are the most", LINK_NEIGHBOURS_MAX);
+	else if (link->source.socket == NULL)
+		r = error_set(reterr, -EDESTADDRREQ,
+			      "this node listens nowhere, so nobody could answer");
+	/* The list knows whether key and name are new. */
+	if (r == 0 && link->zap != NULL)
+		r = set_allow_list(link, neighbour, reterr);
+	if (r == 0) {
+		r = open_neighbour(link, &link->neighbours[index], neighbour, now_ns, reterr);
+		/* As it was, which was not refused then. */
+		if (r < 0 && link->zap != NULL)
+			(void)set_allow_list(link, NULL, NULL);
+	}
+	if (r < 0)
+		return error_wrap(reterr, "neighbour %s", neighbour->name);
+	if (index == link->count)
+		link->count++;
+	*ret_neighbour = index;
+	return 0;
+}
+
+void link_remove(struct link *link, uint32_t neighbour)
+{
+	assert(is_taken(link, neighbour));
+	zmq_close(link->neighbours[neighbour].socket);
+	link->neighbours[neighbour].socket = NULL;
+	/* A part of a list that was good is good; without memory the longer one stays. */
+	if (link->zap != NULL)
+		(void)set_allow_list(link, NULL, NULL);
+}
+
 int link_send(struct link *link, uint32_t neighbour, const void *bytes, size_t size)
 {
-	assert(neighbour < link->count);
+	assert(is_taken(link, neighbour));
 	assert(size <= LINK_MESSAGE_BYTES_MAX);
 
 	struct neighbour *to = &link->neighbours[neighbour];
@@ -289,7 +369,7 @@ static double seconds(uint64_t from_ns, uint64_t to_ns)
 
 void link_heard(struct link *link, uint32_t neighbour, uint64_t now_ns)
 {
-	assert(neighbour < link->count);
+	assert(is_taken(link, neighbour));
 
 	struct neighbour *from = &link->neighbours[neighbour];
 	from->peer.received++;
@@ -326,11 +406,11 @@ void link_tick(struct link *link, uint64_t now_ns)
 	for (uint32_t i = 0; i < link->count; i++) {
 		struct neighbour *neighbour = &link->neighbours[i];
 		uint64_t heard_ns = neighbour->peer.heard_ns;
-		uint64_t since_ns = heard_ns != 0 ? heard_ns : link->opened_ns;
+		uint64_t since_ns = heard_ns != 0 ? heard_ns : neighbour->added_ns;
 
-		/* Down and told already, or not silent for long enough. */
-		if ((!neighbour->peer.up && neighbour->told) || now_ns < since_ns ||
-		    now_ns - since_ns < link->down_after_ns)
+		/* Nobody, down and told already, or not silent for long enough. */
+		if (neighbour->socket == NULL || (!neighbour->peer.up && neighbour->told) ||
+		    now_ns < since_ns || now_ns - since_ns < link->down_after_ns)
 			continue;
 		went_silent(neighbour, seconds(since_ns, now_ns), now_ns);
 	}
@@ -338,7 +418,7 @@ void link_tick(struct link *link, uint64_t now_ns)
 
 struct link_peer link_peer(const struct link *link, uint32_t neighbour)
 {
-	assert(neighbour < link->count);
+	assert(is_taken(link, neighbour));
 	return link->neighbours[neighbour].peer;
 }
 
@@ -347,7 +427,7 @@ struct link_counters link_counters(const struct link *link)
 	struct link_counters counters = link->counters;
 
 	if (link->zap != NULL) {
-		const struct zap_counters *zap = zap_counters(link->zap, ZAP_DOMAIN);
+		const struct zap_counters *zap = zap_counters(link->zap, LINK_DOMAIN);
 
 		counters.refused = zap->refused_key + zap->refused_other + zap->refused_greeting;
 	}

@@ -11,6 +11,7 @@
 struct curve_keypair;
 struct link;
 struct loop;
+struct zap;
 
 /*
  * ZeroMQ between agents: one PUSH (connect, newest message only) per
@@ -28,6 +29,8 @@ struct loop;
 /* Messages taken per turn of the loop; the rest waits for the next turn. */
 #define LINK_DRAIN_MAX	    128u
 #define LINK_NEIGHBOURS_MAX 64u
+/* The neighbours' domain in the allow-list, see zap.h. */
+#define LINK_DOMAIN "isobar"
 /* Stands for the neighbour where there are no keys to tell. */
 #define LINK_ANYBODY UINT32_MAX
 
@@ -52,16 +55,18 @@ const char *link_drop_text(enum link_drop drop);
 typedef bool link_fn(void *context, uint32_t neighbour, const uint8_t *bytes, size_t size);
 
 struct link_neighbour {
-	const char *name; /* borrowed until link_close() */
+	const char *name; /* shorter than 64 */
 	const char *address;
 	const char *public_key; /* Z85; NULL or "" without CURVE */
 };
 
 struct link_config {
-	/* "tcp://127.0.0.1:5555"; port * picks one; NULL or "" only without neighbours */
+	/* "tcp://127.0.0.1:5555"; port * picks one; NULL or "" only without neighbours, for good */
 	const char *listen;
 	const struct curve_keypair *keys; /* ours; NULL turns CURVE off, for ipc and inproc only */
-	const struct link_neighbour *neighbours;
+	/* Borrowed until link_close(), gets the domain LINK_DOMAIN; NULL: one of its own. */
+	struct zap *zap;
+	const struct link_neighbour *neighbours; /* copied */
 	uint32_t neighbour_count;
 	uint64_t down_after_ns; /* silence after which a neighbour is down */
 	link_fn *fn;
@@ -85,6 +90,19 @@ int link_open(const struct link_config *config, void *zmq_context, struct loop *
 
 /* Takes NULL; returns NULL.  Pending messages are discarded. */
 struct link *link_close(struct link *link);
+
+/*
+ * One more neighbour, or one less, while the link is open; the allow-list
+ * follows.  The index of any other does not change; that of a removed one is
+ * used again.  Who is removed may still be connected: what it sends counts as
+ * LINK_DROP_UNKNOWN.
+ * -EEXIST: its name or its key is there.  -ENOSPC.  -EDESTADDRREQ: the link was
+ * opened without an address to listen at.  Else as link_open(); nothing has
+ * changed then.
+ */
+int link_add(struct link *link, const struct link_neighbour *neighbour, uint64_t now_ns,
+	     uint32_t *ret_neighbour, struct error *reterr);
+void link_remove(struct link *link, uint32_t neighbour);
 
 /* Newest message for one neighbour.  0, or -EAGAIN (counted): it is simply not reachable now. */
 int link_send(struct link *link, uint32_t neighbour, const void *bytes, size_t size);

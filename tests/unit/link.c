@@ -486,6 +486,132 @@ START_TEST(a_node_alone_needs_no_address)
 }
 END_TEST
 
+/* Listens, and knows nobody yet. */
+static void open_alone(struct end *end)
+{
+	struct link_config config = {
+		.listen = end->address,
+		.keys = &end->keys,
+		.down_after_ns = S_NS,
+		.fn = on_message,
+		.context = &end->got,
+	};
+
+	int r = link_open(&config, end->context, &loop, clock_now_ns(), &end->link, &error);
+	ck_assert_msg(r == 0, "%s", error.text);
+}
+
+static uint32_t add(struct end *end, const char *name, const struct end *other)
+{
+	struct link_neighbour neighbour = {
+		.name = name,
+		.address = other->address,
+		.public_key = other->keys.public_key,
+	};
+	uint32_t index = UINT32_MAX;
+
+	int r = link_add(end->link, &neighbour, clock_now_ns(), &index, &error);
+	ck_assert_msg(r == 0, "%s", error.text);
+	return index;
+}
+
+START_TEST(a_neighbour_that_is_added_later_is_one_like_any_other)
+{
+	open_alone(&a);
+	open_alone(&b);
+	ck_assert_uint_eq(add(&b, "c", &c), 0);
+	ck_assert_uint_eq(add(&b, "a", &a), 1);
+	ck_assert_uint_eq(add(&a, "b", &b), 0);
+	ck_assert(run_until(b_got_one, a_sends, GIVE_UP_NS));
+	ck_assert_uint_eq(b.got.neighbour, 1);
+	ck_assert(link_peer(b.link, 1).up);
+	ck_assert(!link_peer(b.link, 0).up);
+}
+END_TEST
+
+static bool b_dropped_one(void)
+{
+	return link_counters(b.link).dropped[LINK_DROP_UNKNOWN] > 0;
+}
+
+START_TEST(who_is_removed_is_not_listened_to_and_its_place_is_used_again)
+{
+	open_alone(&a);
+	open_end(&b, true, &c, &a);
+	ck_assert_uint_eq(add(&a, "b", &b), 0);
+	ck_assert(run_until(b_got_one, a_sends, GIVE_UP_NS));
+	ck_assert_uint_eq(b.got.neighbour, 1);
+	link_remove(b.link, 1);
+	b.got.count = 0;
+	/* Still connected: its name is nobody's any more. */
+	ck_assert(run_until(b_dropped_one, a_sends, GIVE_UP_NS));
+	ck_assert_uint_eq(b.got.count, 0);
+	link_tick(b.link, clock_now_ns() + 10 * S_NS);
+	link_remove(b.link, 0);
+	ck_assert_uint_eq(add(&b, "first", &c), 0);
+	ck_assert_uint_eq(add(&b, "again", &a), 1);
+	/* A new name needs a new handshake. */
+	link_remove(a.link, 0);
+	ck_assert_uint_eq(add(&a, "b", &b), 0);
+	ck_assert(run_until(b_got_one, a_sends, GIVE_UP_NS));
+	ck_assert_uint_eq(b.got.neighbour, 1);
+	/* And after its removal no handshake succeeds. */
+	link_remove(b.link, 1);
+	link_remove(a.link, 0);
+	add(&a, "b", &b);
+	uint64_t before = link_counters(b.link).refused;
+	b.got.count = 0;
+	for (int i = 0; i < 200 && link_counters(b.link).refused == before; i++)
+		(void)run_until(b_got_one, a_sends, S_NS / 20);
+	ck_assert_uint_gt(link_counters(b.link).refused, before);
+	ck_assert_uint_eq(b.got.count, 0);
+}
+END_TEST
+
+START_TEST(a_neighbour_that_cannot_be_added_changes_nothing)
+{
+	struct link_neighbour neighbour = { "one", c.address, c.keys.public_key };
+	uint32_t index = 7;
+
+	open_end(&b, true, &a, NULL);
+	ck_assert_int_eq(link_add(b.link, &neighbour, 0, &index, &error), -EEXIST);
+	ck_assert_str_eq(error.text, "neighbour one: 'one' has two keys");
+	neighbour = (struct link_neighbour){ "two", c.address, a.keys.public_key };
+	ck_assert_int_eq(link_add(b.link, &neighbour, 0, &index, &error), -EEXIST);
+	neighbour = (struct link_neighbour){ "two", "ftp://1", c.keys.public_key };
+	ck_assert_int_lt(link_add(b.link, &neighbour, 0, &index, &error), 0);
+	neighbour = (struct link_neighbour){ "two", c.address, "short" };
+	ck_assert_int_eq(link_add(b.link, &neighbour, 0, &index, &error), -EINVAL);
+	ck_assert_uint_eq(index, 7);
+	/* Nothing of it is left: the same name and key go in now, and the old one speaks. */
+	ck_assert_uint_eq(add(&b, "two", &c), 1);
+	open_end(&a, true, &b, NULL);
+	ck_assert(run_until(b_got_one, a_sends, GIVE_UP_NS));
+	for (unsigned i = 2; i < LINK_NEIGHBOURS_MAX; i++) {
+		struct curve_keypair keys;
+		char name[16];
+
+		snprintf(name, sizeof(name), "n%u", i);
+		ck_assert_int_eq(curve_keypair_new(&keys, &error), 0);
+		neighbour = (struct link_neighbour){ name, c.address, keys.public_key };
+		ck_assert_int_eq(link_add(b.link, &neighbour, 0, &index, &error), 0);
+	}
+	neighbour = (struct link_neighbour){ "more", c.address, b.keys.public_key };
+	ck_assert_int_eq(link_add(b.link, &neighbour, 0, &index, &error), -ENOSPC);
+}
+END_TEST
+
+START_TEST(who_listens_nowhere_gets_no_neighbours)
+{
+	struct link_config config = { .keys = &a.keys, .fn = on_message };
+	struct link_neighbour neighbour = { "c", c.address, c.keys.public_key };
+	uint32_t index;
+
+	ck_assert_int_eq(link_open(&config, a.context, &loop, 0, &a.link, &error), 0);
+	ck_assert_int_eq(link_add(a.link, &neighbour, 0, &index, &error), -EDESTADDRREQ);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("link");
@@ -506,6 +632,10 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_neighbour_that_restarts_is_found_again);
 	tcase_add_test(tcase, says_what_cannot_be_opened);
 	tcase_add_test(tcase, a_node_alone_needs_no_address);
+	tcase_add_test(tcase, a_neighbour_that_is_added_later_is_one_like_any_other);
+	tcase_add_test(tcase, who_is_removed_is_not_listened_to_and_its_place_is_used_again);
+	tcase_add_test(tcase, a_neighbour_that_cannot_be_added_changes_nothing);
+	tcase_add_test(tcase, who_listens_nowhere_gets_no_neighbours);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
