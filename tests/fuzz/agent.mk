@@ -1,5 +1,5 @@
 # What the agent and isobarctl read: ledgers, key files, /proc, the limit of before, requests.
-fuzz_targets += %D%/control %D%/keyfile %D%/ledger %D%/mounts %D%/saved
+fuzz_targets += %D%/control %D%/keyfile %D%/ledger %D%/mounts %D%/opjson %D%/saved
 %C%_control_SOURCES = %D%/control.c $(fuzz_main)
 %C%_control_LDADD = $(agent_libs)
 %C%_control_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
@@ -12,6 +12,9 @@ fuzz_targets += %D%/control %D%/keyfile %D%/ledger %D%/mounts %D%/saved
 %C%_mounts_SOURCES = %D%/mounts.c $(fuzz_main)
 %C%_mounts_LDADD = $(agent_libs)
 %C%_mounts_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
+%C%_opjson_SOURCES = %D%/opjson.c $(fuzz_main)
+%C%_opjson_LDADD = $(agent_libs)
+%C%_opjson_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
 %C%_saved_SOURCES = %D%/saved.c %D%/memory.h $(fuzz_main)
 %C%_saved_LDADD = $(agent_libs)
 %C%_saved_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
@@ -67,6 +70,15 @@ EXTRA_DIST += \
 	%D%/corpus/mounts/v1 \
 	%D%/corpus/mounts/v2 \
 	%D%/corpus/mounts/with-nul \
+	%D%/corpus/opjson/admit \
+	%D%/corpus/opjson/applied \
+	%D%/corpus/opjson/busy \
+	%D%/corpus/opjson/close \
+	%D%/corpus/opjson/fold \
+	%D%/corpus/opjson/mint \
+	%D%/corpus/opjson/open \
+	%D%/corpus/opjson/stale \
+	%D%/corpus/opjson/unknown-field \
 	%D%/corpus/saved/cut-off \
 	%D%/corpus/saved/empty \
 	%D%/corpus/saved/long \
