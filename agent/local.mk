@@ -62,7 +62,10 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/node/journal.c %D%/node/journal.h \
 	%D%/node/node.c %D%/node/node.h %D%/node/node_private.h \
 	%D%/node/node_conf.c \
+	%D%/node/node_net.c \
 	%D%/node/node_status.c \
+	%D%/node/node_tick.c \
+	%D%/node/peers.c %D%/node/peers.h \
 	%D%/train/checkpoint.c %D%/train/checkpoint.h \
 	%D%/train/coordinator_admit.c %D%/train/coordinator_admit.h \
 	%D%/train/coordinator_conf.c %D%/train/coordinator_conf.h \

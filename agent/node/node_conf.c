@@ -82,3 +82,23 @@ void node_quant(const struct conf *conf, struct iso_quant *ret_quant)
 
 	assert(status == ISO_OK); /* conf_check() has seen rho */
 }
+
+uint32_t node_trade_peers(const struct peers *peers, const struct iso_record *record,
+			  struct iso_trade_peer ret_peers[PEERS_MAX])
+{
+	uint32_t count = 0;
+
+	for (unsigned i = 0; i < peers->count; i++) {
+		const struct peer *peer = &peers->of[i];
+		bool has_edge = false;
+
+		for (uint32_t j = 0; j < record->edge_count && !has_edge; j++)
+			has_edge = record->edges[j].peer == peer->id;
+		if (has_edge || (!peer->is_told && record->gen > 0 && record->last_op == 0))
+			ret_peers[count++] = (struct iso_trade_peer){
+				.node = peer->id,
+				.gen = NODE_FIRST_GENERATION,
+			};
+	}
+	return count;
+}

@@ -2,35 +2,43 @@
 #ifndef ISO_NODE_PRIVATE_H
 #define ISO_NODE_PRIVATE_H
 
-/* For node.c, node_conf.c and node_status.c only. */
+/* For node.c and the files named node_*.c only. */
 
 #include <jansson.h>
 
 #include "agent/base/loop.h"
 #include "agent/conf/conf.h"
 #include "agent/control/control.h"
+#include "agent/net/admin.h"
 #include "agent/net/link.h"
+#include "agent/net/zap.h"
 #include "agent/node/host.h"
 #include "agent/node/job.h"
 #include "agent/node/journal.h"
 #include "agent/node/node.h"
+#include "agent/node/peers.h"
 #include "lib/quant.h"
 #include "lib/trade.h"
 
 struct node {
 	const struct conf *conf;
+	void *zmq_context;
 	struct loop *loop;
 	struct loop_source timer;
+	int state_fd;            /* the state directory */
 	struct iso_quant quant;
-	struct iso_trade_peer peers[CONF_NEIGHBOURS_MAX]; /* borrowed by trade */
+	struct iso_trade_peer trade_peers[PEERS_MAX]; /* borrowed by trade */
 	void *trade_memory;
 	struct iso_trade *trade;
 	struct journal *journal;
 	struct job *job;
+	struct peers peers;
+	struct zap *zap;         /* NULL: nobody can reach us */
 	struct link *link;       /* NULL: no neighbours */
+	struct admin *admin;     /* NULL: commands at the control socket alone */
 	struct host *host;       /* NULL: this node does not train */
 	struct control *control;
-	uint32_t link_of_edge[ISO_DEGREE_MAX]; /* index in conf->neighbours; UINT32_MAX: dormant */
+	uint32_t peer_of_edge[ISO_DEGREE_MAX]; /* index in peers; UINT32_MAX: not known here */
 	uint64_t durable_seq;    /* newest record on disk */
 	int64_t entitled_ucpu;   /* what the newest commit allows to enforce */
 	uint64_t tick_at_ns;
@@ -54,6 +62,28 @@ struct iso_cost node_cost(const struct conf *conf, uint64_t demand_ucpu);
 /* peers: room for CONF_NEIGHBOURS_MAX; borrowed for as long as the config is used. */
 struct iso_trade_config node_trade_config(const struct conf *conf, const struct iso_quant *quant,
 					  struct iso_trade_peer *peers);
+
+/*
+ * Whom the trading core is told of: who has an edge in the journal, and the
+ * configuration's neighbours besides while no administrator has ever changed
+ * anything: from then on every edge is the registry's, or a burial would not
+ * know of it.  Returns how many.
+ */
+uint32_t node_trade_peers(const struct peers *peers, const struct iso_record *record,
+			  struct iso_trade_peer ret_peers[PEERS_MAX]);
+
+/* NULL: nobody here knows how to reach it. */
+const struct peer *node_peer_of_edge(const struct node *node, uint32_t index);
+/* After the edges or the peers have changed. */
+void node_map_edges(struct node *node);
+/* Connects to a peer, anew if it was connected; lets its key in. */
+int node_reach(struct node *node, struct peer *peer, struct error *reterr);
+int node_open_net(struct node *node, struct error *reterr);
+void node_close_net(struct node *node);
+
+void node_tick(struct node *node, uint64_t now_ns);
+void node_arm(struct node *node);
+void node_on_timer(struct loop_source *source, short revents);
 
 /* What the control socket answers. */
 extern const struct control_command node_commands[];

@@ -24,14 +24,11 @@ static double age_s(uint64_t now_ns, uint64_t then_ns)
 }
 
 static const char *neighbour_state(const struct node *node, const struct iso_trade_edge *edge,
-				   uint32_t neighbour)
+				   const struct peer *peer)
 {
-	struct link_peer peer;
-
-	if (node->link == NULL || neighbour == UINT32_MAX)
+	if (node->link == NULL || peer == NULL || peer->link == UINT32_MAX)
 		return "not configured";
-	peer = link_peer(node->link, neighbour);
-	if (peer.up)
+	if (link_peer(node->link, peer->link).up)
 		return "up";
 	return edge->last_ns == 0 ? "not heard yet" : "down";
 }
@@ -43,16 +40,14 @@ static unsigned fill_neighbours(const struct node *node, uint64_t now_ns,
 	unsigned count = 0;
 
 	for (uint32_t i = 0; i < iso_trade_edges(node->trade); i++) {
-		uint32_t neighbour = node->link_of_edge[i];
-		const struct conf_neighbour *conf =
-			neighbour != UINT32_MAX ? &node->conf->neighbours[neighbour] : NULL;
+		const struct peer *peer = node_peer_of_edge(node, i);
 
 		if (iso_trade_edge(node->trade, i, &edge) != ISO_OK)
 			continue;
 		out[count++] = (struct status_neighbour){
-			.name = conf != NULL ? conf->name : "?",
-			.address = conf != NULL ? conf->address : NULL,
-			.state = neighbour_state(node, &edge, neighbour),
+			.name = peer != NULL ? peer->as.name : "?",
+			.address = peer != NULL ? peer->as.address : NULL,
+			.state = neighbour_state(node, &edge, peer),
 			.age_s = age_s(now_ns, edge.last_ns),
 			.price = edge.heard.valid ? iso_price_real(edge.heard.price.value_q32) :
 						    (double)NAN,
@@ -77,10 +72,11 @@ static const char *node_state(const struct node *node, const struct iso_trade_st
 	}
 	if (strcmp(state, "ok") != 0)
 		return state;
-	if (node->link == NULL || node->conf->neighbour_count == 0)
+	if (node->link == NULL || node->peers.count == 0)
 		return state;
-	for (unsigned i = 0; i < node->conf->neighbour_count; i++)
-		if (link_peer(node->link, i).up)
+	for (unsigned i = 0; i < node->peers.count; i++)
+		if (node->peers.of[i].link != UINT32_MAX &&
+		    link_peer(node->link, node->peers.of[i].link).up)
 			return state;
 	if (trade->drops[ISO_DROP_CONFIG] > 0)
 		*ret_reason = "neighbours have another budget, epoch or quantiser configured";
@@ -249,8 +245,8 @@ static json_t *command_ledger(void *context, const json_t *request)
 	(void)request;
 	iso_trade_snapshot(node->trade, view->enforced_ucpu, view->ceiling_ucpu, &ledger.snapshot);
 	for (uint32_t i = 0; i < ledger.snapshot.record.edge_count; i++)
-		if (node->link_of_edge[i] != UINT32_MAX)
-			ledger.peers[i] = node->conf->neighbours[node->link_of_edge[i]].name;
+		if (node_peer_of_edge(node, i) != NULL)
+			ledger.peers[i] = node_peer_of_edge(node, i)->as.name;
 	return status_ledger_json(&ledger);
 }
 
