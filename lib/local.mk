@@ -15,7 +15,7 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/drift.c %D%/drift.h \
 	%D%/quant.c %D%/quant.h \
 	%D%/quantity.c %D%/quantity.h \
-	%D%/quota.c %D%/quota.h \
+	%D%/quota.c %D%/quota.h %D%/quota_phase.c %D%/quota_phase.h \
 	%D%/rng.c %D%/rng.h \
 	%D%/share.c %D%/share.h \
 	%D%/status.c %D%/status.h \

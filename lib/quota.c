@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/quantity.h"
+#include "lib/quota_phase.h"
 
 /*
  * Numbers below were measured on two CPUs, period 100 ms, with a pool that
@@ -12,12 +13,7 @@
  * boundary lets them use 6-10 ms more (the pool's slices of 5 ms per CPU, which
  * survive the boundary), in the middle of the period the whole quota.
  */
-#define PHASE_PERIOD_NS_MIN 10000001ull /* shorter: a refill is worth less than a slice */
-#define LEAD_PARTS          50u         /* write P/50 before the boundary: 2 ms of 100 ms */
-#define LEAD_NS_MAX         5000000ull
-#define GUARD_PARTS         500u        /* the kernel's timer comes late: 200 us of 100 ms */
 #define MISSES_MAX          1u          /* wake-ups too late for the boundary; then act anyway */
-#define LOOKS_MAX           3u
 #define DEAD_BAND_PARTS     200u        /* 0.5 % */
 #define DEBT_HORIZON_NS     20000000ull /* debt of 20 ms of the share is let be: 0.2 % of 10 s */
 #define PAY_LEFT_PARTS      8u          /* while paying the job keeps 1/8 of its quota */
@@ -25,12 +21,30 @@
 #define ENTITLED_UCPU_MAX   1000000000000ull
 #define GAP_NS_MAX          (3600 * 1000000000ull)
 
+/*
+ * No window of WINDOW_NS may hold more than PROMISE_PERCENT of the share.  It can
+ * hold the quotas of WINDOW_NS / P + 1 periods, the first spent at the end of
+ * its period, the last at the start: where P is more than 1 % of the window
+ * ("long") that alone would be too much, and the quota is that much smaller.
+ */
+#define WINDOW_NS           10000000000ull
+#define PROMISE_PERCENT     101u
+#define HELD_MAX            4u
+
 struct iso_quota {
-	uint64_t period_ns, lead_ns, guard_ns, raise_gap_ns;
+	struct quota_phase phase;
+	uint64_t period_ns, raise_gap_ns;
 	uint64_t period_us, quota_min_us;
 
 	bool started, has_used;
 	uint64_t now_ns, used_ns, entitled_ucpu;
+
+	/* Quotas of the share over the last period, rising: the first is the least. */
+	struct {
+		uint64_t since_ns, quota_us;
+	} held[HELD_MAX];
+	unsigned held_count;
+
 	int64_t debt_ns;        /* >= -credit_ns */
 	int64_t credit_ns;      /* paid ahead for what the raise after the pay-back will cost */
 
@@ -43,20 +57,17 @@ struct iso_quota {
 	int64_t sample_debt_ns;
 	unsigned misses;
 	uint64_t asked_ns;      /* the wake-up of the last step */
-
-	/* The boundary is in [arc_start, arc_start + arc_width) modulo the period. */
-	uint64_t arc_start_ns, arc_width_ns;
-	bool has_sample, saturated;
-	unsigned looks;         /* early readings, to see soon whether the job is throttled */
-	uint64_t sample_at_ns, periods, periods_throttled;
 };
+
+static bool is_long(const struct iso_quota *q)
+{
+	return WINDOW_NS / 1000 + q->period_us > WINDOW_NS / 1000 * PROMISE_PERCENT / 100;
+}
 
 static void assert_valid(const struct iso_quota *q)
 {
 	assert(q->period_ns >= 1000000);
 	assert(q->period_ns <= 1000000000);
-	assert(q->arc_width_ns <= q->period_ns);
-	assert(q->arc_start_ns < q->period_ns);
 	assert(q->credit_ns >= 0);
 	assert(q->debt_ns >= -q->credit_ns);
 	assert(q->cost_ns >= 0);
@@ -92,9 +103,7 @@ enum iso_status iso_quota_init(void *memory, size_t size, const struct iso_quota
 	q->period_ns = q->period_us * 1000;
 	q->quota_min_us = config->quota_min_us;
 	q->raise_gap_ns = config->raise_gap_ns;
-	q->lead_ns = min_u64(q->period_ns / LEAD_PARTS, LEAD_NS_MAX);
-	q->guard_ns = min_u64(q->period_ns / GUARD_PARTS, 500000);
-	q->arc_width_ns = q->period_ns;
+	quota_phase_init(&q->phase, q->period_ns, is_long(q));
 	q->cost_ns = 5000000; /* one slice of the pool */
 	assert_valid(q);
 	*ret_quota = q;
@@ -127,128 +136,71 @@ static void integrate(struct iso_quota *q, const struct iso_quota_event *event)
 		q->debt_ns = -q->credit_ns;
 }
 
-static bool phase_known(const struct iso_quota *q)
+/* A long period's boundary is worth waiting for: a second quota there is much of a window. */
+static bool must_learn(const struct iso_quota *q)
 {
-	return q->arc_width_ns <= q->lead_ns;
-}
-
-/* Time from the start of the arc to at_ns, modulo the period. */
-static uint64_t arc_offset(const struct iso_quota *q, uint64_t at_ns)
-{
-	return (at_ns % q->period_ns + q->period_ns - q->arc_start_ns) % q->period_ns;
-}
-
-/*
- * Keeps what the arc shares with [start, start + width).  Two arcs of a circle
- * can share a piece at either end: the longer one is kept, since the other is
- * mostly the guard's doing.  With nothing in common all is open again.
- */
-static void arc_intersect(struct iso_quota *q, uint64_t start_ns, uint64_t width_ns)
-{
-	uint64_t offset_ns = arc_offset(q, start_ns);
-	uint64_t tail_ns = 0, head_ns = 0;
-
-	if (width_ns >= q->period_ns)
-		return;
-	if (offset_ns < q->arc_width_ns)
-		tail_ns = min_u64(q->arc_width_ns - offset_ns, width_ns);
-	if (offset_ns + width_ns > q->period_ns)
-		head_ns = min_u64(offset_ns + width_ns - q->period_ns, q->arc_width_ns);
-	if (tail_ns == 0 && head_ns == 0) {
-		q->arc_width_ns = q->period_ns;
-		return;
-	}
-	/* Narrow enough: from here on evidence only contradicts, it does not fit noise. */
-	if (phase_known(q))
-		return;
-	if (q->arc_width_ns == q->period_ns || tail_ns >= head_ns)
-		q->arc_start_ns = start_ns % q->period_ns;
-	if (q->arc_width_ns == q->period_ns)
-		q->arc_width_ns = width_ns;
-	else
-		q->arc_width_ns = tail_ns >= head_ns ? tail_ns : head_ns;
-}
-
-/*
- * Two readings of nr_periods, m periods and a rest apart, say whether a
- * boundary fell into the rest: m + 1 counted means yes.  m counted means no,
- * if the timer never paused, which is sure when every period was throttled.
- */
-static void learn_phase(struct iso_quota *q, const struct iso_quota_event *event)
-{
-	uint64_t elapsed_ns = event->now_ns - q->sample_at_ns;
-	uint64_t whole = elapsed_ns / q->period_ns, rest_ns = elapsed_ns % q->period_ns;
-	uint64_t counted = event->periods - q->periods;
-	uint64_t throttled = event->periods_throttled - q->periods_throttled;
-	bool usable = q->has_sample && event->periods >= q->periods &&
-		      event->periods_throttled >= q->periods_throttled;
-
-	if (!event->has_periods || q->period_ns < PHASE_PERIOD_NS_MIN)
-		return;
-	if (usable && counted > 0)
-		q->saturated = throttled >= counted;
-	if (usable && counted == whole + 1)
-		arc_intersect(q, event->now_ns - rest_ns - q->guard_ns, rest_ns + q->guard_ns);
-	else if (usable && counted > whole + 1)
-		q->arc_width_ns = q->period_ns; /* another period than ours was in force */
-	else if (usable && counted == whole && q->saturated && rest_ns > q->guard_ns)
-		arc_intersect(q, event->now_ns - q->guard_ns, q->period_ns - rest_ns + q->guard_ns);
-	q->looks += q->looks < LOOKS_MAX;
-	q->has_sample = true;
-	q->sample_at_ns = event->now_ns;
-	q->periods = event->periods;
-	q->periods_throttled = event->periods_throttled;
-}
-
-/* From at_ns to the middle of the next arc in which the boundary is: (0, period]. */
-static uint64_t to_boundary_ns(const struct iso_quota *q, uint64_t at_ns)
-{
-	uint64_t past_ns = arc_offset(q, at_ns + q->period_ns - q->arc_width_ns / 2);
-
-	return q->period_ns - past_ns;
+	return is_long(q) && q->phase.has_sample && !quota_phase_known(&q->phase);
 }
 
 static bool is_aligned(const struct iso_quota *q)
 {
 	uint64_t ahead_ns;
 
-	if (q->period_ns < PHASE_PERIOD_NS_MIN || !phase_known(q))
+	if (must_learn(q))
+		return false;
+	if (q->period_ns < QUOTA_PHASE_PERIOD_NS_MIN || !quota_phase_known(&q->phase))
 		return true;
-	ahead_ns = to_boundary_ns(q, q->now_ns);
-	return ahead_ns <= 3 * q->lead_ns || q->period_ns - ahead_ns <= q->lead_ns / 2;
+	ahead_ns = quota_phase_to_boundary_ns(&q->phase, q->now_ns);
+	return ahead_ns <= 3 * q->phase.lead_ns || q->period_ns - ahead_ns <= q->phase.lead_ns / 2;
 }
 
 uint64_t iso_quota_align(const struct iso_quota *q, uint64_t at_ns)
 {
-	uint64_t ahead_ns;
-
 	assert_valid(q);
-	if (q->period_ns < PHASE_PERIOD_NS_MIN || !phase_known(q))
-		return at_ns;
-	ahead_ns = to_boundary_ns(q, at_ns);
-	if (ahead_ns < q->lead_ns)
-		ahead_ns += q->period_ns;
-	return at_ns + ahead_ns - q->lead_ns;
+	return quota_phase_align(&q->phase, at_ns);
+}
+
+/* The quota of the share as it is now; a long period gets less, see WINDOW_NS. */
+static uint64_t entitled_quota_us(const struct iso_quota *q)
+{
+	uint64_t full_us = q->entitled_ucpu / ISO_UCPU_PER_CPU * q->period_us +
+			   q->entitled_ucpu % ISO_UCPU_PER_CPU * q->period_us / ISO_UCPU_PER_CPU;
+
+	if (is_long(q))
+		full_us = full_us * (WINDOW_NS / 1000) / (WINDOW_NS / 1000 + q->period_us);
+	return full_us > q->quota_min_us ? full_us : q->quota_min_us;
+}
+
+static uint64_t held_until_ns(const struct iso_quota *q)
+{
+	return q->held[1].since_ns + q->period_ns - q->phase.lead_ns;
 }
 
 /*
- * Where to look next while the phase is unknown: the reading after this one
- * should split the arc in two, so its rest has to end in the middle.
+ * A job spends a period's quota at its start, so a raise shows in a window
+ * before the share that allows it does.  It waits for one whole period of it:
+ * the quota is that of the least share since.  Too many changes to remember
+ * only make it lower.
  */
-static uint64_t search_at_ns(const struct iso_quota *q)
+static void hold_down(struct iso_quota *q)
 {
-	uint64_t to_middle_ns;
+	uint64_t quota_us = entitled_quota_us(q);
 
-	if (q->arc_width_ns == q->period_ns)
-		return q->now_ns + q->period_ns / 2;
-	to_middle_ns = to_boundary_ns(q, q->now_ns);
-	return q->now_ns + (to_middle_ns > q->guard_ns ? to_middle_ns : q->period_ns);
+	while (q->held_count > 0 && q->held[q->held_count - 1].quota_us > quota_us)
+		q->held_count--;
+	if (q->held_count < HELD_MAX &&
+	    (q->held_count == 0 || q->held[q->held_count - 1].quota_us < quota_us)) {
+		q->held[q->held_count].since_ns = q->now_ns;
+		q->held[q->held_count++].quota_us = quota_us;
+	}
+	while (q->held_count > 1 && (!is_long(q) || q->now_ns >= held_until_ns(q)))
+		memmove(q->held, q->held + 1, --q->held_count * sizeof(q->held[0]));
 }
 
 static uint64_t share_quota_us(const struct iso_quota *q)
 {
-	return q->entitled_ucpu / ISO_UCPU_PER_CPU * q->period_us +
-	       q->entitled_ucpu % ISO_UCPU_PER_CPU * q->period_us / ISO_UCPU_PER_CPU;
+	assert(q->held_count > 0);
+	return q->held[0].quota_us;
 }
 
 static uint64_t clamp_quota_us(const struct iso_quota *q, int64_t wanted_ns)
@@ -266,7 +218,7 @@ static uint64_t clamp_quota_us(const struct iso_quota *q, int64_t wanted_ns)
  */
 static uint64_t rest_of_period_us(const struct iso_quota *q)
 {
-	uint64_t ahead_ns = to_boundary_ns(q, q->now_ns);
+	uint64_t ahead_ns = quota_phase_to_boundary_ns(&q->phase, q->now_ns);
 
 	return clamp_quota_us(q, entitlement_ns(q->entitled_ucpu, ahead_ns) - q->debt_ns);
 }
@@ -278,10 +230,10 @@ static uint64_t paying_us(struct iso_quota *q)
 	int64_t horizon_ns = entitlement_ns(q->entitled_ucpu, DEBT_HORIZON_NS);
 	int64_t owed_ns = q->debt_ns + q->credit_ns;
 	int64_t part_ns, periods;
-	uint64_t boundary_ns = q->now_ns + to_boundary_ns(q, q->now_ns);
+	uint64_t boundary_ns = q->now_ns + quota_phase_to_boundary_ns(&q->phase, q->now_ns);
 
 	/* Between boundaries a sound job is ahead of its share by up to one quota. */
-	if (q->period_ns >= PHASE_PERIOD_NS_MIN && !phase_known(q))
+	if (q->period_ns >= QUOTA_PHASE_PERIOD_NS_MIN && !quota_phase_known(&q->phase))
 		owed_ns -= full_ns;
 	if (q->pay_until_ns != 0 && boundary_ns < q->pay_until_ns)
 		return min_u64(q->written_us != 0 ? q->written_us : UINT64_MAX,
@@ -312,6 +264,8 @@ static uint64_t choose_us(struct iso_quota *q)
 		q->pay_until_ns = 0;
 		return rest_of_period_us(q);
 	}
+	if (must_learn(q))
+		return q->written_us;
 	/* On a busy host every wake-up may come late: then any time is better than none. */
 	if (!is_aligned(q) && (q->now_ns < q->asked_ns || ++q->misses <= MISSES_MAX))
 		return q->written_us;
@@ -334,7 +288,7 @@ static void learn_cost(struct iso_quota *q)
 		return;
 	q->sampling = false;
 	jump_ns = q->debt_ns - q->sample_debt_ns;
-	if (q->saturated)
+	if (q->phase.saturated || jump_ns > q->cost_ns)
 		q->cost_ns += (jump_ns - q->cost_ns) / 4;
 	if (q->cost_ns < 0)
 		q->cost_ns = 0;
@@ -348,22 +302,23 @@ static void learn_cost(struct iso_quota *q)
 
 static uint64_t wake_at_ns(const struct iso_quota *q, uint64_t wanted_us)
 {
-	uint64_t next_ns = iso_quota_align(q, q->now_ns + q->lead_ns);
+	uint64_t next_ns = iso_quota_align(q, q->now_ns + q->phase.lead_ns);
+	uint64_t search_ns = quota_phase_search_ns(&q->phase, q->now_ns);
 	uint64_t full_us = share_quota_us(q);
 	bool open = full_us - wanted_us > full_us / DEAD_BAND_PARTS || q->sampling ||
 		    q->debt_ns > entitlement_ns(q->entitled_ucpu, DEBT_HORIZON_NS);
 
-	if (q->has_sample && !phase_known(q) && q->period_ns >= PHASE_PERIOD_NS_MIN) {
-		if (q->saturated)
-			return search_at_ns(q);
-		if (q->looks < LOOKS_MAX)
-			return q->now_ns + q->period_ns + q->period_ns / 2;
-	}
-	if (q->pay_until_ns > next_ns + q->lead_ns && !q->sampling)
-		return q->pay_until_ns - q->lead_ns;
+	if (search_ns != 0)
+		return search_ns;
+	if (q->pay_until_ns > next_ns + q->phase.lead_ns && !q->sampling)
+		return q->pay_until_ns - q->phase.lead_ns;
 	if (!open)
-		return UINT64_MAX;
-	return phase_known(q) ? next_ns : q->now_ns + q->period_ns;
+		next_ns = UINT64_MAX;
+	else if (!quota_phase_known(&q->phase))
+		next_ns = q->now_ns + q->period_ns;
+	if (q->held_count > 1)
+		next_ns = min_u64(next_ns, iso_quota_align(q, held_until_ns(q)));
+	return next_ns;
 }
 
 enum iso_status iso_quota_step(struct iso_quota *q, const struct iso_quota_event *event,
@@ -380,12 +335,15 @@ enum iso_status iso_quota_step(struct iso_quota *q, const struct iso_quota_event
 		return ISO_E_RANGE;
 
 	integrate(q, event);
-	learn_phase(q, event);
+	if (event->has_periods)
+		quota_phase_learn(&q->phase, event->now_ns, event->periods,
+				  event->periods_throttled);
 	q->started = true;
 	q->has_used = event->has_used;
 	q->used_ns = event->used_ns;
 	q->now_ns = event->now_ns;
 	q->entitled_ucpu = event->entitled_ucpu;
+	hold_down(q);
 	learn_cost(q);
 
 	wanted_us = choose_us(q);
