@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent/base/clock.h"
+#include "lib/rng.h"
 
 static enum load_kind kind_here;
 
@@ -25,10 +26,18 @@ static void require(bool good, const char *what)
 	exit(EXIT_FAILURE);
 }
 
+static void work_ns(uint64_t duration_ns)
+{
+	uint64_t from_ns = clock_now_ns();
+
+	while (clock_now_ns() - from_ns < duration_ns)
+		;
+}
+
 static void *thread_main(void *ready_fd)
 {
 	const struct timespec nap = { .tv_nsec = 500000 };
-	uint64_t from_ns;
+	struct iso_rng rng = { (uint64_t)gettid() };
 
 	require(write(*(int *)ready_fd, "", 1) == 1, "write");
 	for (;;) {
@@ -40,9 +49,11 @@ static void *thread_main(void *ready_fd)
 			break;
 		case LOAD_PULSES:
 			nanosleep(&nap, NULL);
-			from_ns = clock_now_ns();
-			while (clock_now_ns() - from_ns < 500000)
-				;
+			work_ns(500000);
+			break;
+		case LOAD_BURSTS:
+			load_wait_ms(1u << iso_rng_below(&rng, 12));
+			work_ns(1000000ull << iso_rng_below(&rng, 12));
 			break;
 		}
 	}

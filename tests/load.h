@@ -19,6 +19,7 @@ enum load_kind {
 	LOAD_IDLE = 1, /* sleeps */
 	LOAD_BUSY,     /* never sleeps */
 	LOAD_PULSES,   /* half a millisecond of work, half of sleep */
+	LOAD_BURSTS,   /* work and sleep in turn, 1 ms to 2 s each; the threads not in step */
 };
 
 /* group NULL: where the test is.  Returns when all threads run. */

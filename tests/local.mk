@@ -34,6 +34,7 @@ check_LIBRARIES += %D%/libisobartest.a
 	%D%/cgroup_fixture.c %D%/cgroup_fixture.h \
 	%D%/load.c %D%/load.h \
 	%D%/pagetable.c %D%/pagetable.h \
+	%D%/promise.c %D%/promise.h \
 	%D%/test.c %D%/test.h \
 	%D%/vectorfield.c %D%/vectorfield.h \
 	%D%/vectorfile.c %D%/vectorfile.h

@@ -22,7 +22,7 @@ check_PROGRAMS += %D%/disk.so
 
 if HAVE_CHECK
 system_ring = %D%/proxy.c %D%/proxy.h %D%/ring.c %D%/ring.h %D%/ring_look.c
-host_tests += %D%/fire %D%/faults
+host_tests += %D%/fire %D%/faults %D%/promise
 %C%_fire_SOURCES = %D%/fire.c $(system_ring)
 %C%_fire_LDADD = tests/demo/libdemo.a $(test_libs)
 %C%_faults_SOURCES = %D%/faults.c $(system_ring)
