@@ -15,7 +15,7 @@
  */
 #define MISSES_MAX          1u          /* wake-ups too late for the boundary; then act anyway */
 #define DEAD_BAND_PARTS     200u        /* 0.5 % */
-#define DEBT_HORIZON_NS     10000000ull /* debt of 10 ms of the share is let be: 0.1 % of 10 s */
+#define DEBT_HORIZON_NS     14000000ull /* debt of 14 ms of the share is let be: 0.14 % of 10 s */
 #define PAY_LEFT_PARTS      8u          /* while paying the job keeps 1/8 of its quota */
 #define COST_NS_MAX         50000000ll
 #define ENTITLED_UCPU_MAX   1000000000000ull

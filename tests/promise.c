@@ -109,7 +109,8 @@ static void start(struct runner *runner, const struct promise_job *kind, int64_t
 
 	runner->kind = kind;
 	runner->share_ucpu = share_ucpu;
-	snprintf(name, sizeof(name), "promise-%d", (int)kind->period_ms);
+	snprintf(name, sizeof(name), "promise-%d%s", (int)kind->period_ms,
+		 kind->naive ? "-naive" : "");
 	test_cgroup_make(&runner->group, name);
 	test_cgroup_limit(&runner->group,
 			  (long)(share_ucpu * (int64_t)kind->period_ms / 1000),

@@ -8,7 +8,8 @@ bench_programs += %D%/quantise %D%/ras %D%/tick
 %C%_quantise_SOURCES = %D%/quantise.c $(bench_common)
 %C%_ras_SOURCES = %D%/ras.c $(bench_common)
 if HAVE_CHECK
-bench_programs += %D%/clock
+bench_programs += %D%/clock %D%/promise
+%C%_promise_SOURCES = %D%/promise.c $(bench_common)
 %C%_clock_SOURCES = %D%/clock.c $(bench_common)
 if WITH_EBPF
 bench_programs += %D%/bpf
