@@ -21,6 +21,7 @@ check_PROGRAMS += %D%/run
 .PHONY: model
 model: %D%/run
 	%D%/run
+	$(AM_V_at)top_srcdir=$(abs_top_srcdir) $(SHELL) $(srcdir)/%D%/spin.sh whole
 
 if HAVE_CHECK
 model_tests += %D%/explore %D%/mutants
@@ -41,4 +42,9 @@ mutate_needs = %D%/mutants.sed %D%/mutate.sh
 %D%/broken_message.c: lib/trade_message.c $(mutate_needs)
 	$(mutate) lib/trade_message.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
 CLEANFILES += %D%/broken_ledger.c %D%/broken_record.c %D%/broken_message.c
+
+# The same protocol in Promela, and the lease, which is a matter of time.
+TESTS += %D%/spin.sh
+dist_check_SCRIPTS += %D%/spin.sh
+EXTRA_DIST += %D%/ledger.pml %D%/lease.pml
 EXTRA_DIST += %D%/mutants.sed %D%/mutate.sh
