@@ -8,6 +8,7 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/ledger/audit.c %D%/ledger/audit.h \
 	%D%/ledger/ledger.c %D%/ledger/ledger.h \
 	%D%/ledger/lease.c %D%/ledger/lease.h \
+	%D%/ledger/ledger_op.c %D%/ledger/ledger_state.h \
 	%D%/ledger/op.c %D%/ledger/op.h \
 	%D%/ledger/record.c %D%/ledger/record.h \
 	%D%/price.h \

@@ -26,7 +26,9 @@
 	X(ISO_E_FOREIGN, "belongs to another cluster or node") \
 	X(ISO_E_CONFIG, "shared configuration differs")       \
 	X(ISO_E_DAMAGED, "damaged")                           \
-	X(ISO_E_HALTED, "trading has stopped")
+	X(ISO_E_HALTED, "trading has stopped")                \
+	X(ISO_E_STALE, "this operation or a later one was done before") \
+	X(ISO_E_BUSY, "not possible yet")
 
 enum iso_status {
 #define X(name, text) name,

@@ -127,6 +127,9 @@ enum iso_status iso_trade_open(struct iso_trade *trade, const struct iso_record 
 
 		status = iso_ledger_edge(trade->ledger, trade->peers[k].node, trade->peers[k].gen,
 					 &index);
+		/* Not admitted, or the administrator has the edges. */
+		if (status == ISO_E_UNKNOWN)
+			continue;
 		if (status != ISO_OK) {
 			iso_ledger_close(trade->ledger);
 			return status;

@@ -86,7 +86,6 @@ void status_print_row(FILE *out, const json_t *status, bool header);
 /* One atomic snapshot of a node's ledger, with what the numbers do not say. */
 struct status_ledger {
 	const char *cluster, *node;
-	int64_t budget_ucpu;
 	struct iso_audit_node snapshot; /* from iso_trade_snapshot(), between two ticks */
 	/* Name of the peer of edge i; NULL where the configuration does not know it. */
 	const char *peers[ISO_DEGREE_MAX];

@@ -17,6 +17,8 @@ static const char *const halts[] = {
 	[ISO_HALT_NONE] = NULL,
 	[ISO_HALT_AMNESIA] = "amnesia",
 	[ISO_HALT_OVERDRAFT] = "overdraft",
+	[ISO_HALT_BURIED] = "buried",
+	[ISO_HALT_LEFT] = "left",
 };
 
 static json_t *id_json(uint64_t id)
@@ -61,16 +63,18 @@ json_t *status_ledger_json(const struct status_ledger *ledger)
 	const char *halt = halts[record->halt];
 
 	return json_pack(
-	    "{s:b, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:o, s:I, "
-	    "s:I, s:o}",
+	    "{s:b, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o, "
+	    "s:I, s:I, s:o}",
 	    "ok", 1, "cluster", ledger->cluster, "node", ledger->node, "id", id_json(record->node),
 	    "generation", (json_int_t)record->gen, "incarnation", (json_int_t)record->inc,
 	    "config_epoch", (json_int_t)record->epoch, "sequence", (json_int_t)record->seq, "halt",
-	    halt != NULL ? json_string(halt) : json_null(), "budget_ucpu",
-	    (json_int_t)ledger->budget_ucpu, "endowment_ucpu", (json_int_t)record->endowment_ucpu,
-	    "share_ucpu", (json_int_t)node->holdings_ucpu, "enforced_ucpu",
-	    enforced_json(node->enforced_ucpu), "floor_ucpu", (json_int_t)node->floor_ucpu,
-	    "ceiling_ucpu", (json_int_t)node->ceiling_ucpu, "edges", edges_json(ledger));
+	    halt != NULL ? json_string(halt) : json_null(), "flags", (json_int_t)record->flags,
+	    "last_op", (json_int_t)record->last_op, "last_op_ucpu",
+	    (json_int_t)record->last_op_ucpu, "budget_ucpu", (json_int_t)record->budget_ucpu,
+	    "endowment_ucpu", (json_int_t)record->endowment_ucpu, "share_ucpu",
+	    (json_int_t)node->holdings_ucpu, "enforced_ucpu", enforced_json(node->enforced_ucpu),
+	    "floor_ucpu", (json_int_t)node->floor_ucpu, "ceiling_ucpu",
+	    (json_int_t)node->ceiling_ucpu, "edges", edges_json(ledger));
 }
 
 /* Reading: the first field that is wrong ends it. */
@@ -192,13 +196,17 @@ int status_ledger_read(const json_t *json, struct status_ledger *ret_ledger, str
 	ledger.cluster = string(&reader, "cluster");
 	ledger.node = string(&reader, "node");
 	record->node = id(&reader, "id");
-	record->gen = (uint32_t)integer(&reader, "generation", 1, UINT32_MAX);
+	record->gen = (uint32_t)integer(&reader, "generation", 0, UINT32_MAX);
 	record->inc = (uint32_t)integer(&reader, "incarnation", 0, UINT32_MAX);
 	record->epoch = (uint32_t)integer(&reader, "config_epoch", 0, UINT32_MAX);
 	record->seq = (uint64_t)integer(&reader, "sequence", 0, INT64_MAX);
 	record->halt = halt(&reader);
-	ledger.budget_ucpu = integer(&reader, "budget_ucpu", 1, ISO_UNITS_MAX);
-	record->endowment_ucpu = integer(&reader, "endowment_ucpu", 0, ISO_UNITS_MAX);
+	record->flags = (uint32_t)integer(&reader, "flags", 0, ISO_NODE_FLAGS);
+	record->last_op = (uint64_t)integer(&reader, "last_op", 0, ISO_UNITS_MAX);
+	record->last_op_ucpu = integer(&reader, "last_op_ucpu", -ISO_UNITS_MAX, ISO_UNITS_MAX);
+	/* A node that was never admitted was told of none. */
+	record->budget_ucpu = integer(&reader, "budget_ucpu", record->gen != 0, ISO_UNITS_MAX);
+	record->endowment_ucpu = integer(&reader, "endowment_ucpu", -ISO_UNITS_MAX, ISO_UNITS_MAX);
 	ledger.snapshot.holdings_ucpu = integer(&reader, "share_ucpu", 0, ISO_UNITS_MAX);
 	ledger.snapshot.enforced_ucpu = enforced(&reader);
 	ledger.snapshot.floor_ucpu = integer(&reader, "floor_ucpu", 0, ISO_UNITS_MAX);

@@ -175,13 +175,14 @@ static void fill_node(struct audit *audit, unsigned index)
 static int repair_cut(struct audit *audit)
 {
 	const struct timespec pause = { .tv_nsec = REREAD_PAUSE };
+	const struct iso_audit_terms terms = { 0 }; /* nothing is known to have ended */
 	struct error error;
 	uint32_t index;
 
 	for (unsigned i = 0; i < audit->count; i++)
 		fill_node(audit, i);
 	while (audit->rereads < REREADS_MAX &&
-	       iso_audit_reread(audit->nodes, audit->count, &index) == ISO_OK) {
+	       iso_audit_reread(audit->nodes, audit->count, &terms, &index) == ISO_OK) {
 		if (audit->sources[index].path[0] == '\0')
 			return CTL_DONE;
 		if (audit->rereads++ > 0)
@@ -239,6 +240,7 @@ static void explain(struct audit *audit, const struct iso_audit_finding *finding
 		complain(audit, "node %s is not in the collection, and %s has traded with it", peer,
 			 node);
 		return;
+	case ISO_AUDIT_VOID:
 	case ISO_AUDIT_ONE_SIDED: complain(audit, "%s %s: %s", node, text, peer); return;
 	case ISO_AUDIT_CUT:
 		complain(audit,
@@ -250,6 +252,7 @@ static void explain(struct audit *audit, const struct iso_audit_finding *finding
 	case ISO_AUDIT_TWICE:
 	case ISO_AUDIT_AMOUNTS:
 	case ISO_AUDIT_HALTED: complain(audit, "%s %s", node, text); return;
+	case ISO_AUDIT_RESERVED:
 	case ISO_AUDIT_EQUATION:
 	case ISO_AUDIT_ENFORCED:
 	case ISO_AUDIT_CEILING:
@@ -276,14 +279,15 @@ static bool can_be_added(struct audit *audit)
 
 	for (unsigned i = 0; i < audit->count; i++) {
 		const struct iso_audit_node *node = &audit->nodes[i];
-		uint64_t largest = (uint64_t)node->holdings_ucpu;
+		uint64_t largest =
+		    (uint64_t)(node->holdings_ucpu | llabs(node->record.endowment_ucpu));
 
 		for (uint32_t k = 0; k < node->record.edge_count; k++) {
 			const struct iso_record_edge *edge = &node->record.edges[k];
 
 			largest |= edge->sent | edge->received;
 		}
-		if ((largest | (uint64_t)node->record.endowment_ucpu) <= limit)
+		if (largest <= limit)
 			continue;
 		complain(audit, "%s states amounts that no ledger can hold",
 			 audit->sources[i].ledger.node);
@@ -296,18 +300,22 @@ static void judge(struct audit *audit)
 {
 	const struct source *first = &audit->sources[0];
 
-	audit->budget_ucpu = first->ledger.budget_ucpu;
+	audit->budget_ucpu = first->ledger.snapshot.record.budget_ucpu;
 	for (unsigned i = 1; i < audit->count; i++) {
 		const struct status_ledger *ledger = &audit->sources[i].ledger;
+		int64_t budget_ucpu = ledger->snapshot.record.budget_ucpu;
 
-		if (ledger->budget_ucpu != audit->budget_ucpu)
+		if (budget_ucpu != audit->budget_ucpu)
 			complain(audit, "%s has a budget of %.6f CPU, %s one of %.6f", ledger->node,
-				 (double)ledger->budget_ucpu / 1e6, first->ledger.node,
+				 (double)budget_ucpu / 1e6, first->ledger.node,
 				 (double)audit->budget_ucpu / 1e6);
 	}
+
+	const struct iso_audit_terms terms = { .budget_ucpu = audit->budget_ucpu };
+
 	if (!can_be_added(audit))
 		return;
-	iso_audit_run(audit->nodes, audit->count, audit->budget_ucpu, &audit->result);
+	iso_audit_run(audit->nodes, audit->count, &terms, &audit->result);
 	for (uint32_t i = 0; i < audit->result.findings && i < ISO_AUDIT_FINDINGS_MAX; i++)
 		explain(audit, &audit->result.finding[i]);
 	if (audit->result.findings > ISO_AUDIT_FINDINGS_MAX)

@@ -239,7 +239,6 @@ static json_t *command_ledger(void *context, const json_t *request)
 	struct status_ledger ledger = {
 		.cluster = node->conf->cluster,
 		.node = node->conf->node,
-		.budget_ucpu = (int64_t)node->conf->budget_ucpu,
 	};
 
 	(void)request;

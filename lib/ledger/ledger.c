@@ -4,7 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
-static void assert_valid(const struct iso_ledger *ledger)
+#include "lib/ledger/ledger_state.h"
+
+void iso_ledger_assert(const struct iso_ledger *ledger)
 {
 	assert(ledger->edge_count <= ledger->edges_max);
 	assert(ledger->edges_max <= ISO_DEGREE_MAX);
@@ -13,9 +15,31 @@ static void assert_valid(const struct iso_ledger *ledger)
 		return;
 	assert(iso_ledger_holdings(ledger) >= 0);
 	assert(iso_ledger_durable_holdings(ledger) >= 0);
+	assert(ledger->phase >= ISO_LEDGER_PLANNING || ledger->op.kind == 0);
 }
 
-static bool config_possible(const struct iso_ledger_config *config)
+/* The sums that are kept are those of the edges. */
+static void assert_sums(const struct iso_ledger *ledger)
+{
+	uint64_t holdings = (uint64_t)ledger->endowment_ucpu;
+	uint64_t debit = 0, credit = 0, arriving = 0;
+
+	iso_ledger_assert(ledger);
+	for (uint32_t k = 0; k < ledger->edge_count; k++) {
+		const struct iso_ledger_edge *edge = &ledger->edges[k];
+
+		holdings += edge->received - edge->sent;
+		debit += edge->debit;
+		credit += edge->credit;
+		arriving += edge->seen - edge->received;
+	}
+	assert((int64_t)holdings == ledger->holdings_ucpu);
+	assert(debit == (uint64_t)ledger->debit_ucpu);
+	assert(credit == (uint64_t)ledger->credit_ucpu);
+	assert(arriving == (uint64_t)ledger->arriving_ucpu);
+}
+
+bool iso_ledger_config_possible(const struct iso_ledger_config *config)
 {
 	return config->budget_ucpu > 0 && config->budget_ucpu <= ISO_UNITS_MAX &&
 	       config->floor_ucpu >= 0 && config->floor_ucpu <= config->budget_ucpu &&
@@ -33,7 +57,7 @@ enum iso_status iso_ledger_init(void *memory, size_t size, const struct iso_ledg
 	struct iso_ledger *ledger = memory;
 
 	assert((uintptr_t)memory % _Alignof(struct iso_ledger) == 0);
-	if (!config_possible(config))
+	if (!iso_ledger_config_possible(config))
 		return ISO_E_RANGE;
 	if (size < iso_ledger_size(config->edges_max))
 		return ISO_E_SHORT;
@@ -41,10 +65,9 @@ enum iso_status iso_ledger_init(void *memory, size_t size, const struct iso_ledg
 	ledger->cluster = config->cluster;
 	ledger->node = config->node;
 	ledger->epoch = config->epoch;
-	ledger->budget_ucpu = config->budget_ucpu;
 	ledger->floor_ucpu = config->floor_ucpu;
 	ledger->edges_max = config->edges_max;
-	assert_valid(ledger);
+	iso_ledger_assert(ledger);
 	*ret_ledger = ledger;
 	return ISO_OK;
 }
@@ -52,9 +75,12 @@ enum iso_status iso_ledger_init(void *memory, size_t size, const struct iso_ledg
 enum iso_status iso_ledger_genesis(const struct iso_ledger_config *config, uint32_t gen,
 				   int64_t endowment_ucpu, struct iso_record *ret_record)
 {
-	if (!config_possible(config) || gen == 0)
+	if (!iso_ledger_config_possible(config))
 		return ISO_E_RANGE;
-	if (endowment_ucpu < config->floor_ucpu || endowment_ucpu > config->budget_ucpu)
+	if (gen == 0 && endowment_ucpu != 0)
+		return ISO_E_RANGE;
+	if (gen != 0 &&
+	    (endowment_ucpu < config->floor_ucpu || endowment_ucpu > config->budget_ucpu))
 		return ISO_E_RANGE;
 	memset(ret_record, 0, sizeof(*ret_record));
 	ret_record->cluster = config->cluster;
@@ -62,14 +88,49 @@ enum iso_status iso_ledger_genesis(const struct iso_ledger_config *config, uint3
 	ret_record->gen = gen;
 	ret_record->epoch = config->epoch;
 	ret_record->endowment_ucpu = endowment_ucpu;
+	ret_record->budget_ucpu = gen != 0 ? config->budget_ucpu : 0;
 	ret_record->seq = 1;
 	assert(iso_record_check(ret_record) == ISO_OK);
 	return ISO_OK;
 }
 
+/* The order by peer stays; the edges before it do not move. */
+static void file(struct iso_ledger *ledger, uint32_t index)
+{
+	uint32_t at = index;
+
+	assert(index < ledger->edge_count);
+	for (; at > 0; at--) {
+		if (ledger->edges[ledger->order[at - 1]].peer < ledger->edges[index].peer)
+			break;
+		ledger->order[at] = ledger->order[at - 1];
+	}
+	ledger->order[at] = (uint8_t)index;
+}
+
+static void take_edges(struct iso_ledger *ledger, const struct iso_record *record)
+{
+	ledger->edge_count = 0;
+	for (uint32_t k = 0; k < record->edge_count; k++) {
+		const struct iso_record_edge *edge = &record->edges[k];
+
+		ledger->edges[k] = (struct iso_ledger_edge){
+			.peer = edge->peer,
+			.peer_gen = edge->peer_gen,
+			.flags = (uint16_t)edge->flags,
+			.durable_flags = (uint16_t)edge->flags,
+			.sent = edge->sent,
+			.received = edge->received,
+			.seen = edge->received,
+		};
+		ledger->edge_count++;
+		file(ledger, k);
+	}
+}
+
 enum iso_status iso_ledger_open(struct iso_ledger *ledger, const struct iso_record *record)
 {
-	assert_valid(ledger);
+	iso_ledger_assert(ledger);
 	assert(ledger->phase == ISO_LEDGER_CLOSED);
 	if (iso_record_check(record) != ISO_OK || record->inc == UINT32_MAX)
 		return ISO_E_MALFORMED;
@@ -79,23 +140,21 @@ enum iso_status iso_ledger_open(struct iso_ledger *ledger, const struct iso_reco
 		return ISO_E_FULL;
 	ledger->gen = record->gen;
 	ledger->inc = record->inc + 1;
-	ledger->halt = record->halt;
+	ledger->halt = ledger->durable_halt = record->halt;
+	ledger->flags = record->flags;
 	ledger->endowment_ucpu = record->endowment_ucpu;
+	ledger->budget_ucpu = record->budget_ucpu;
 	ledger->last_op = record->last_op;
+	ledger->last_op_ucpu = record->last_op_ucpu;
 	ledger->seq = record->seq;
-	ledger->edge_count = record->edge_count;
-	for (uint32_t k = 0; k < record->edge_count; k++)
-		ledger->edges[k] = (struct iso_ledger_edge){
-			.peer = record->edges[k].peer,
-			.peer_gen = record->edges[k].peer_gen,
-			.flags = record->edges[k].flags,
-			.sent = record->edges[k].sent,
-			.received = record->edges[k].received,
-		};
+	memset(&ledger->op, 0, sizeof(ledger->op));
+	ledger->holdings_ucpu = iso_record_holdings(record);
+	ledger->debit_ucpu = ledger->credit_ucpu = ledger->arriving_ucpu = 0;
+	take_edges(ledger, record);
 	/* The new incarnation, and what was read: it may never have reached the disk. */
 	ledger->dirty = true;
 	ledger->phase = ISO_LEDGER_OPENED;
-	assert_valid(ledger);
+	iso_ledger_assert(ledger);
 	return ISO_OK;
 }
 
@@ -108,26 +167,49 @@ void iso_ledger_close(struct iso_ledger *ledger)
 enum iso_status iso_ledger_edge(struct iso_ledger *ledger, uint64_t peer, uint32_t peer_gen,
 				uint32_t *ret_index)
 {
-	assert_valid(ledger);
+	iso_ledger_assert(ledger);
 	assert(ledger->phase == ISO_LEDGER_OPENED);
 	if (peer == ledger->node || peer_gen == 0)
 		return ISO_E_RANGE;
 	if (iso_ledger_find(ledger, peer, ret_index) == ISO_OK)
 		return ISO_OK;
+	if (ledger->gen == 0 || ledger->last_op != 0)
+		return ISO_E_UNKNOWN;
 	if (ledger->edge_count == ledger->edges_max)
 		return ISO_E_FULL;
-	*ret_index = ledger->edge_count++;
-	ledger->edges[*ret_index] = (struct iso_ledger_edge){ .peer = peer, .peer_gen = peer_gen };
+	*ret_index = iso_ledger_append(ledger, peer, peer_gen);
 	return ISO_OK;
+}
+
+uint32_t iso_ledger_append(struct iso_ledger *ledger, uint64_t peer, uint32_t peer_gen)
+{
+	uint32_t index = ledger->edge_count;
+
+	assert(index < ledger->edges_max);
+	assert(peer != ledger->node);
+	ledger->edges[index] = (struct iso_ledger_edge){ .peer = peer, .peer_gen = peer_gen };
+	ledger->edge_count++;
+	file(ledger, index);
+	return index;
 }
 
 enum iso_status iso_ledger_find(const struct iso_ledger *ledger, uint64_t peer, uint32_t *ret_index)
 {
-	for (uint32_t k = 0; k < ledger->edge_count; k++) {
-		if (ledger->edges[k].peer != peer)
-			continue;
-		*ret_index = k;
-		return ISO_OK;
+	uint32_t low = 0, high = ledger->edge_count;
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+		uint32_t index = ledger->order[middle];
+
+		assert(index < ledger->edge_count);
+		if (ledger->edges[index].peer == peer) {
+			*ret_index = index;
+			return ISO_OK;
+		}
+		if (ledger->edges[index].peer < peer)
+			low = middle + 1;
+		else
+			high = middle;
 	}
 	return ISO_E_UNKNOWN;
 }
@@ -136,6 +218,12 @@ bool iso_ledger_edge_open(const struct iso_ledger *ledger, uint32_t index)
 {
 	assert(index < ledger->edge_count);
 	return ledger->edges[index].flags == 0;
+}
+
+bool iso_ledger_edge_credits(const struct iso_ledger *ledger, uint32_t index)
+{
+	assert(index < ledger->edge_count);
+	return (ledger->edges[index].flags & (ISO_EDGE_STATE_CLOSED | ISO_EDGE_STATE_FOLDED)) == 0;
 }
 
 /* Never undone by the node itself: what is in flight is unknown to it. */
@@ -148,24 +236,46 @@ static enum iso_status halt(struct iso_ledger *ledger, enum iso_halt why)
 	return ISO_E_HALTED;
 }
 
+void iso_ledger_void(struct iso_ledger *ledger)
+{
+	assert(ledger->phase == ISO_LEDGER_IDLE);
+	if (ledger->halt == ISO_HALT_NONE)
+		(void)halt(ledger, ISO_HALT_BURIED);
+}
+
+/* More than a neighbour can have sent, or than any ledger holds. */
+static bool overdraft(const struct iso_ledger *ledger, const struct iso_ledger_edge *edge,
+		      uint64_t sent)
+{
+	if (sent <= edge->seen)
+		return false;
+	if (sent > (uint64_t)ISO_UNITS_MAX || sent - edge->received > (uint64_t)ledger->budget_ucpu)
+		return true;
+	return (int64_t)(sent - edge->seen) >
+	       ISO_UNITS_MAX - ledger->holdings_ucpu - ledger->arriving_ucpu;
+}
+
 enum iso_status iso_ledger_heard(struct iso_ledger *ledger, uint32_t index,
 				 const struct iso_ledger_news *news)
 {
 	assert(ledger->phase == ISO_LEDGER_IDLE);
-	assert(iso_ledger_edge_open(ledger, index));
+	assert(index < ledger->edge_count);
 
 	struct iso_ledger_edge *edge = &ledger->edges[index];
 
 	if (ledger->halt != ISO_HALT_NONE)
 		return ISO_E_HALTED;
+	if (!iso_ledger_edge_credits(ledger, index))
+		return ISO_E_UNKNOWN;
 	/* Only durable debits were ever told to anybody, and only durable incarnations spoke. */
 	if (news->received > edge->sent - edge->debit || news->known_inc > ledger->inc)
 		return halt(ledger, ISO_HALT_AMNESIA);
-	if (news->sent > edge->received &&
-	    news->sent - edge->received > (uint64_t)ledger->budget_ucpu)
+	if (overdraft(ledger, edge, news->sent))
 		return halt(ledger, ISO_HALT_OVERDRAFT);
-	if (news->sent > edge->seen)
+	if (news->sent > edge->seen) {
+		ledger->arriving_ucpu += (int64_t)(news->sent - edge->seen);
 		edge->seen = news->sent;
+	}
 	if (news->received > edge->acked)
 		edge->acked = news->received;
 	return ISO_OK;
@@ -173,62 +283,57 @@ enum iso_status iso_ledger_heard(struct iso_ledger *ledger, uint32_t index,
 
 int64_t iso_ledger_holdings(const struct iso_ledger *ledger)
 {
-	uint64_t holdings = (uint64_t)ledger->endowment_ucpu;
-
-	for (uint32_t k = 0; k < ledger->edge_count; k++)
-		holdings += ledger->edges[k].received - ledger->edges[k].sent;
-	return (int64_t)holdings;
+	return ledger->holdings_ucpu;
 }
 
 int64_t iso_ledger_durable_holdings(const struct iso_ledger *ledger)
 {
-	uint64_t holdings = (uint64_t)iso_ledger_holdings(ledger);
-
-	for (uint32_t k = 0; k < ledger->edge_count; k++)
-		holdings += ledger->edges[k].debit - ledger->edges[k].credit;
-	return (int64_t)holdings;
+	return ledger->holdings_ucpu + ledger->debit_ucpu - ledger->credit_ucpu -
+	       ledger_op_change(ledger);
 }
 
 int64_t iso_ledger_begin(struct iso_ledger *ledger)
 {
-	int64_t credited = 0;
-
-	assert_valid(ledger);
+	assert_sums(ledger);
 	assert(ledger->phase == ISO_LEDGER_OPENED || ledger->phase == ISO_LEDGER_IDLE);
-	for (uint32_t k = 0; k < ledger->edge_count; k++) {
+	for (uint32_t k = 0; k < ledger->edge_count && ledger->halt == ISO_HALT_NONE; k++) {
 		struct iso_ledger_edge *edge = &ledger->edges[k];
 
 		assert(edge->debit == 0);
 		assert(edge->credit == 0);
-		if (ledger->halt != ISO_HALT_NONE || (edge->flags & ISO_EDGE_STATE_CLOSED) != 0)
-			continue;
-		if (edge->seen <= edge->received)
+		if (edge->seen <= edge->received || !iso_ledger_edge_credits(ledger, k))
 			continue;
 		edge->credit = edge->seen - edge->received;
 		edge->received = edge->seen;
-		credited += (int64_t)edge->credit;
+		ledger->credit_ucpu += (int64_t)edge->credit;
 	}
+	ledger->arriving_ucpu -= ledger->credit_ucpu;
+	ledger->holdings_ucpu += ledger->credit_ucpu;
 	ledger->phase = ISO_LEDGER_PLANNING;
-	assert_valid(ledger);
-	return credited;
+	iso_ledger_assert(ledger);
+	return ledger->credit_ucpu;
 }
 
 int64_t iso_ledger_room(const struct iso_ledger *ledger)
 {
-	int64_t room = iso_ledger_holdings(ledger) - ledger->floor_ucpu;
+	int64_t kept = (ledger->flags & ISO_NODE_LEAVING) != 0 ? 0 : ledger->floor_ucpu;
+	int64_t room = ledger->holdings_ucpu - kept;
 
 	return room > 0 && ledger->halt == ISO_HALT_NONE ? room : 0;
 }
 
 void iso_ledger_debit(struct iso_ledger *ledger, uint32_t index, int64_t amount_ucpu)
 {
-	/* The whole is checked before and after by begin and plan. */
+	/* The whole is checked before and after by begin and commit. */
 	assert(ledger->phase == ISO_LEDGER_PLANNING);
 	assert(iso_ledger_edge_open(ledger, index));
 	assert(amount_ucpu > 0);
 	assert(amount_ucpu <= iso_ledger_room(ledger));
 	ledger->edges[index].sent += (uint64_t)amount_ucpu;
 	ledger->edges[index].debit += (uint64_t)amount_ucpu;
+	assert(ledger->edges[index].sent <= (uint64_t)ISO_UNITS_MAX);
+	ledger->debit_ucpu += amount_ucpu;
+	ledger->holdings_ucpu -= amount_ucpu;
 }
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -240,6 +345,8 @@ int64_t iso_ledger_target(const struct iso_ledger *ledger)
 {
 	int64_t target = smaller(iso_ledger_holdings(ledger), ledger->ceiling_ucpu);
 
+	if (ledger->halt == ISO_HALT_LEFT)
+		return 0;
 	return ledger->halt == ISO_HALT_NONE ? target : smaller(target, ledger->floor_ucpu);
 }
 
@@ -250,17 +357,13 @@ int64_t iso_ledger_limit(const struct iso_ledger *ledger)
 
 bool iso_ledger_changed(const struct iso_ledger *ledger)
 {
-	if (ledger->dirty)
-		return true;
-	for (uint32_t k = 0; k < ledger->edge_count; k++)
-		if (ledger->edges[k].debit != 0 || ledger->edges[k].credit != 0)
-			return true;
-	return false;
+	return ledger->dirty || ledger->op.kind != 0 || ledger->debit_ucpu != 0 ||
+	       ledger->credit_ucpu != 0;
 }
 
 void iso_ledger_plan(struct iso_ledger *ledger, int64_t ceiling_ucpu, int64_t enforced_ucpu)
 {
-	assert_valid(ledger);
+	iso_ledger_assert(ledger);
 	assert(ledger->phase == ISO_LEDGER_PLANNING);
 	assert(ceiling_ucpu >= 0);
 	assert(enforced_ucpu >= 0);
@@ -272,7 +375,7 @@ void iso_ledger_plan(struct iso_ledger *ledger, int64_t ceiling_ucpu, int64_t en
 
 enum iso_status iso_ledger_lowered(struct iso_ledger *ledger, int64_t readback_ucpu)
 {
-	assert_valid(ledger);
+	iso_ledger_assert(ledger);
 	assert(ledger->phase == ISO_LEDGER_LOWERING);
 	assert(readback_ucpu >= 0);
 	ledger->enforced_ucpu = readback_ucpu;
@@ -284,19 +387,21 @@ enum iso_status iso_ledger_lowered(struct iso_ledger *ledger, int64_t readback_u
 
 int64_t iso_ledger_abort(struct iso_ledger *ledger)
 {
-	int64_t undone = 0;
+	int64_t undone = ledger->debit_ucpu;
 
-	assert_valid(ledger);
+	iso_ledger_assert(ledger);
 	assert(ledger->phase == ISO_LEDGER_LOWERING || ledger->phase == ISO_LEDGER_READY);
-	for (uint32_t k = 0; k < ledger->edge_count; k++) {
+	for (uint32_t k = 0; k < ledger->edge_count && undone != 0; k++) {
 		struct iso_ledger_edge *edge = &ledger->edges[k];
 
-		undone += (int64_t)edge->debit;
 		edge->sent -= edge->debit;
 		edge->debit = 0;
 	}
+	ledger->holdings_ucpu += undone;
+	ledger->debit_ucpu = 0;
+	iso_ledger_unburn(ledger);
 	ledger->phase = ISO_LEDGER_READY;
-	assert_valid(ledger);
+	iso_ledger_assert(ledger);
 	return undone;
 }
 
@@ -310,8 +415,11 @@ static void fill_record(const struct iso_ledger *ledger, uint64_t seq,
 	ret_record->inc = ledger->inc;
 	ret_record->epoch = ledger->epoch;
 	ret_record->halt = ledger->halt;
+	ret_record->flags = ledger->flags;
 	ret_record->endowment_ucpu = ledger->endowment_ucpu;
+	ret_record->budget_ucpu = ledger->budget_ucpu;
 	ret_record->last_op = ledger->last_op;
+	ret_record->last_op_ucpu = ledger->last_op_ucpu;
 	ret_record->seq = seq;
 	ret_record->edge_count = ledger->edge_count;
 	for (uint32_t k = 0; k < ledger->edge_count; k++)
@@ -326,18 +434,17 @@ static void fill_record(const struct iso_ledger *ledger, uint64_t seq,
 
 void iso_ledger_record(struct iso_ledger *ledger, struct iso_record *ret_record)
 {
-	assert_valid(ledger);
+	iso_ledger_assert(ledger);
 	assert(ledger->phase == ISO_LEDGER_READY);
 	assert(iso_ledger_changed(ledger));
 	fill_record(ledger, ledger->seq + 1, ret_record);
 	assert(iso_record_check(ret_record) == ISO_OK);
-	assert(iso_record_holdings(ret_record) == iso_ledger_holdings(ledger));
 	ledger->phase = ISO_LEDGER_WRITTEN;
 }
 
 void iso_ledger_commit(struct iso_ledger *ledger, uint64_t durable_seq)
 {
-	assert_valid(ledger);
+	assert_sums(ledger);
 	if (ledger->phase == ISO_LEDGER_WRITTEN) {
 		assert(durable_seq == ledger->seq + 1);
 	} else {
@@ -346,20 +453,42 @@ void iso_ledger_commit(struct iso_ledger *ledger, uint64_t durable_seq)
 		assert(durable_seq == ledger->seq);
 	}
 	ledger->seq = durable_seq;
-	for (uint32_t k = 0; k < ledger->edge_count; k++)
+	for (uint32_t k = 0; k < ledger->edge_count; k++) {
+		assert(ledger->edges[k].seen >= ledger->edges[k].received);
 		ledger->edges[k].debit = ledger->edges[k].credit = 0;
+		ledger->edges[k].durable_flags = ledger->edges[k].flags;
+	}
+	ledger->debit_ucpu = ledger->credit_ucpu = 0;
+	memset(&ledger->op, 0, sizeof(ledger->op));
+	ledger->durable_halt = ledger->halt;
 	ledger->dirty = false;
 	ledger->phase = ISO_LEDGER_IDLE;
-	assert_valid(ledger);
+	iso_ledger_assert(ledger);
 }
 
 void iso_ledger_durable(const struct iso_ledger *ledger, struct iso_record *ret_record)
 {
-	assert_valid(ledger);
+	const struct iso_ledger_op *op = &ledger->op;
+
+	iso_ledger_assert(ledger);
 	assert(ledger->phase != ISO_LEDGER_CLOSED);
 	fill_record(ledger, ledger->seq, ret_record);
+	ret_record->halt = ledger->durable_halt;
 	for (uint32_t k = 0; k < ledger->edge_count; k++) {
+		ret_record->edges[k].flags = ledger->edges[k].durable_flags;
 		ret_record->edges[k].sent -= ledger->edges[k].debit;
 		ret_record->edges[k].received -= ledger->edges[k].credit;
 	}
+	if (op->kind == 0)
+		return;
+	ret_record->flags = op->flags;
+	ret_record->endowment_ucpu = op->endowment_ucpu;
+	ret_record->budget_ucpu = op->budget_ucpu;
+	ret_record->last_op = op->last_op;
+	ret_record->last_op_ucpu = op->last_op_ucpu;
+	if (op->index < op->edge_count)
+		ret_record->edges[op->index] = op->edge;
+	else if (ret_record->edge_count > op->edge_count)
+		ret_record->edges[op->edge_count] = (struct iso_record_edge){ 0 };
+	ret_record->edge_count = op->edge_count;
 }

@@ -22,7 +22,7 @@ enum iso_op_kind {
 	ISO_OP_FOLD,            /* a closed or frozen edge becomes part of A, and a tombstone */
 	ISO_OP_DRAIN,           /* begin or end to give away everything above the floor */
 	ISO_OP_LEAVE,           /* give away everything and leave; there is no way back */
-	ISO_OP_VOID,            /* only takes the number: nothing with a smaller one can come late */
+	ISO_OP_VOID,            /* only takes the number, so that none before it comes late */
 };
 
 struct iso_op {

@@ -11,7 +11,7 @@
 #define SECTOR_PAYLOAD_BYTES 496u
 #define SECTOR_SEALED_BYTES  504u
 #define PAYLOAD_BYTES	     (SECTORS * SECTOR_PAYLOAD_BYTES)
-#define HEADER_BYTES	     72u
+#define HEADER_BYTES	     88u
 #define EDGE_BYTES	     32u
 #define SEAL_BYTES	     8u
 
@@ -27,6 +27,9 @@ const char *iso_halt_text(enum iso_halt halt)
 		return "a neighbour knows of later transfers than this journal, which must be an "
 		       "old copy";
 	case ISO_HALT_OVERDRAFT: return "a neighbour claims to have sent more than the budget";
+	case ISO_HALT_BURIED:
+		return "a neighbour says that this node was buried; it must join again";
+	case ISO_HALT_LEFT: return "it gave its share away and left the cluster";
 	}
 	assert(!"halt");
 	return "";
@@ -47,35 +50,64 @@ static bool in_range(int64_t units)
 	return units >= -ISO_UNITS_MAX && units <= ISO_UNITS_MAX;
 }
 
-static bool edge_possible(const struct iso_record *record, uint32_t index)
+static bool edge_possible(const struct iso_record *record, const struct iso_record_edge *edge)
 {
-	const struct iso_record_edge *edge = &record->edges[index];
-
 	if (edge->sent > (uint64_t)ISO_UNITS_MAX || edge->received > (uint64_t)ISO_UNITS_MAX)
 		return false;
 	if (edge->peer == record->node || edge->peer_gen == 0)
 		return false;
 	if ((edge->flags & ~ISO_EDGE_STATE_FLAGS) != 0)
 		return false;
-	for (uint32_t k = 0; k < index; k++)
-		if (record->edges[k].peer == edge->peer)
-			return false;
+	if ((edge->flags & ISO_EDGE_STATE_FOLDED) == 0)
+		return true;
+	return edge->flags == ISO_EDGE_STATE_FOLDED && edge->sent == 0 && edge->received == 0;
+}
+
+/* Every record is checked before it is written: in linear time. */
+static bool peers_differ(const struct iso_record *record)
+{
+	uint8_t table[2 * ISO_DEGREE_MAX] = { 0 }; /* index + 1, by a hash of the peer */
+
+	for (uint32_t k = 0; k < record->edge_count; k++) {
+		uint64_t at = record->edges[k].peer * 0x9e3779b97f4a7c15u >> 32;
+
+		for (at %= sizeof(table); table[at] != 0; at = (at + 1) % sizeof(table))
+			if (record->edges[table[at] - 1].peer == record->edges[k].peer)
+				return false;
+		table[at] = (uint8_t)(k + 1);
+	}
 	return true;
+}
+
+/* What the state of the node as a whole demands. */
+static bool life_possible(const struct iso_record *record)
+{
+	if (record->halt > ISO_HALT_LEFT || (record->flags & ~ISO_NODE_FLAGS) != 0)
+		return false;
+	if (record->halt == ISO_HALT_LEFT && iso_record_holdings(record) != 0)
+		return false;
+	if (record->gen != 0)
+		return record->budget_ucpu > 0;
+	return record->edge_count == 0 && record->endowment_ucpu == 0 && record->budget_ucpu == 0 &&
+	       record->halt == ISO_HALT_NONE && record->flags == 0;
 }
 
 enum iso_status iso_record_check(const struct iso_record *record)
 {
 	int64_t holdings;
 
-	if (record->edge_count > ISO_DEGREE_MAX || record->halt > ISO_HALT_OVERDRAFT)
+	if (record->edge_count > ISO_DEGREE_MAX)
 		return ISO_E_MALFORMED;
-	if (record->gen == 0 || record->seq == 0 || record->seq > (uint64_t)ISO_UNITS_MAX / 8)
+	if (record->seq == 0 || record->seq > (uint64_t)ISO_UNITS_MAX / 8)
 		return ISO_E_MALFORMED;
-	if (!in_range(record->endowment_ucpu))
+	if (!in_range(record->endowment_ucpu) || !in_range(record->budget_ucpu) ||
+	    !in_range(record->last_op_ucpu) || record->last_op > (uint64_t)ISO_UNITS_MAX)
 		return ISO_E_MALFORMED;
 	for (uint32_t k = 0; k < record->edge_count; k++)
-		if (!edge_possible(record, k))
+		if (!edge_possible(record, &record->edges[k]))
 			return ISO_E_MALFORMED;
+	if (!life_possible(record) || !peers_differ(record))
+		return ISO_E_MALFORMED;
 	holdings = iso_record_holdings(record);
 	return holdings >= 0 && in_range(holdings) ? ISO_OK : ISO_E_MALFORMED;
 }
@@ -96,9 +128,12 @@ static void put_payload(const struct iso_record *record, uint8_t *out)
 	iso_put_le(out + 32, record->gen, 4);
 	iso_put_le(out + 36, record->inc, 4);
 	iso_put_le(out + 40, record->halt, 4);
+	iso_put_le(out + 44, record->flags, 4);
 	iso_put_le(out + 48, (uint64_t)record->endowment_ucpu, 8);
 	iso_put_le(out + 56, record->last_op, 8);
 	iso_put_le(out + 64, record->seq, 8);
+	iso_put_le(out + 72, (uint64_t)record->budget_ucpu, 8);
+	iso_put_le(out + 80, (uint64_t)record->last_op_ucpu, 8);
 	for (uint32_t k = 0; k < record->edge_count; k++, at += EDGE_BYTES) {
 		const struct iso_record_edge *edge = &record->edges[k];
 
@@ -168,9 +203,12 @@ static void get_fields(const uint8_t *in, struct iso_record *ret_record)
 	record->gen = (uint32_t)iso_get_le(in + 32, 4);
 	record->inc = (uint32_t)iso_get_le(in + 36, 4);
 	record->halt = (enum iso_halt)iso_get_le(in + 40, 4);
+	record->flags = (uint32_t)iso_get_le(in + 44, 4);
 	record->endowment_ucpu = (int64_t)iso_get_le(in + 48, 8);
 	record->last_op = iso_get_le(in + 56, 8);
 	record->seq = iso_get_le(in + 64, 8);
+	record->budget_ucpu = (int64_t)iso_get_le(in + 72, 8);
+	record->last_op_ucpu = (int64_t)iso_get_le(in + 80, 8);
 	for (uint32_t k = 0; k < record->edge_count; k++, at += EDGE_BYTES)
 		record->edges[k] = (struct iso_record_edge){
 			.peer = iso_get_le(at, 8),
@@ -198,8 +236,6 @@ static enum iso_status get_payload(const uint8_t *in, struct iso_record *ret_rec
 	for (uint64_t k = length; k < PAYLOAD_BYTES; k++)
 		if (in[k] != 0)
 			return ISO_E_CHECKSUM;
-	if (iso_get_le(in + 44, 4) != 0)
-		return ISO_E_MALFORMED;
 	get_fields(in, ret_record);
 	return iso_record_check(ret_record);
 }

@@ -28,7 +28,11 @@ struct model_record model_pack(const struct iso_record *record)
 		.inc = (uint8_t)record->inc,
 		.gen = (uint8_t)record->gen,
 		.halt = (uint8_t)record->halt,
+		.flags = (uint8_t)record->flags,
 		.endowment = (int8_t)record->endowment_ucpu,
+		.budget = (uint8_t)record->budget_ucpu,
+		.last_op = (uint8_t)record->last_op,
+		.last_op_moved = (int8_t)record->last_op_ucpu,
 		.edge_count = (uint8_t)record->edge_count,
 	};
 	struct iso_record back;
@@ -55,7 +59,11 @@ void model_unpack(const struct model_record *packed, uint32_t node, struct iso_r
 	ret_record->inc = packed->inc;
 	ret_record->epoch = MODEL_EPOCH;
 	ret_record->halt = (enum iso_halt)packed->halt;
+	ret_record->flags = packed->flags;
 	ret_record->endowment_ucpu = packed->endowment;
+	ret_record->budget_ucpu = packed->budget;
+	ret_record->last_op = packed->last_op;
+	ret_record->last_op_ucpu = packed->last_op_moved;
 	ret_record->seq = packed->seq;
 	ret_record->edge_count = packed->edge_count;
 	for (uint32_t k = 0; k < packed->edge_count; k++)

@@ -17,7 +17,11 @@ struct model_record {
 	uint8_t inc;
 	uint8_t gen;
 	uint8_t halt;
+	uint8_t flags;
 	int8_t endowment;
+	uint8_t budget;
+	uint8_t last_op;
+	int8_t last_op_moved;
 	uint8_t edge_count;
 	struct {
 		uint8_t peer; /* 0..2 */

@@ -33,7 +33,7 @@ static const struct mutant mutants[] = {
 	{ MODEL_AMOUNTS, "amounts instead of totals", "I3", "I1", 2, 0, 0, 0, 0, 0, 0 },
 	{ MODEL_NO_RETRANSMISSION, "no retransmission", "L1", "L1", 1, 0, 1, 0, 0, 0, 0 },
 	{ MODEL_TRUST_CACHE, "restart trusts the page cache", "I3", "I1", 1, 2, 0, 0, 0, 0, 0 },
-	{ MODEL_CREDIT_LAST, "credit the last S, not the largest", "I5", NULL, 2, 1, 0, 0, 0, 0,
+	{ MODEL_CREDIT_LAST, "credit the last S, not the largest", "L1", NULL, 3, 0, 0, 0, 0, 0,
 	  0 },
 	{ MODEL_UNMARKED_DEBIT, "a debit makes no record", "I3", "I1", 2, 1, 0, 0, 0, 0, 0 },
 	{ MODEL_NEVER_LOWER, "a plan never lowers", "I2", "I1", 1, 0, 0, 0, 0, 0, 0 },

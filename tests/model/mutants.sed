@@ -7,13 +7,14 @@
 # lib/ledger/ledger.c
 /^enum iso_status iso_ledger_open(/,/^}/s/ledger->dirty = true;/ledger->dirty = !broken(MODEL_TRUST_CACHE);/
 /^enum iso_status iso_ledger_heard(/,/^}/s/if (news->sent > edge->seen)/if (news->sent > edge->seen || broken(MODEL_CREDIT_LAST))/
-/^int64_t iso_ledger_begin(/,/^}/s/if (edge->seen <= edge->received)/if (broken(MODEL_CREDIT_LAST) ? edge->seen == edge->received : edge->seen <= edge->received)/
-/^int64_t iso_ledger_room(/,/^}/s/- ledger->floor_ucpu;/- (broken(MODEL_NO_FLOOR) ? 0 : ledger->floor_ucpu);/
-/^void iso_ledger_debit(/,/^}/s/ledger->edges\[index\].debit += /if (!broken(MODEL_UNMARKED_DEBIT)) &/
+/^int64_t iso_ledger_begin(/,/^}/s/if (edge->seen <= edge->received ||/if ((broken(MODEL_CREDIT_LAST) ? edge->seen == edge->received : edge->seen <= edge->received) ||/
+/^int64_t iso_ledger_room(/,/^}/s/!= 0 ? 0 :/!= 0 || broken(MODEL_NO_FLOOR) ? 0 :/
 /^int64_t iso_ledger_target(/,/^}/s/ledger->ceiling_ucpu)/broken(MODEL_NO_CEILING) ? INT64_MAX : ledger->ceiling_ucpu)/
+/^bool iso_ledger_changed(/,/^}/s/ledger->debit_ucpu != 0/(& \&\& !broken(MODEL_UNMARKED_DEBIT))/
 /^void iso_ledger_plan(/,/^}/s/enforced_ucpu > iso_ledger_limit(ledger) ?/!broken(MODEL_NEVER_LOWER) \&\& &/
 /^enum iso_status iso_ledger_lowered(/,/^}/s/if (readback_ucpu > iso_ledger_limit(ledger))/if (!broken(MODEL_ANY_READBACK) \&\& readback_ucpu > iso_ledger_limit(ledger))/
 /^int64_t iso_ledger_abort(/,/^}/s/edge->sent -= edge->debit;/edge->sent -= broken(MODEL_ABORT_KEEPS) ? 0 : edge->debit;/
+/^int64_t iso_ledger_abort(/,/^}/s/holdings_ucpu += undone;/holdings_ucpu += broken(MODEL_ABORT_KEEPS) ? 0 : undone;/
 
 # lib/ledger/record.c
 /^static bool never_complete(/,/^}/s/if (seals.intact > 0/if (broken(MODEL_PASS_OVER) || broken(MODEL_NO_PASS_OVER)) return broken(MODEL_PASS_OVER); else &/

@@ -77,17 +77,18 @@ void world_audit(struct world *world)
 	if (!world_chance(world, 0.05))
 		return;
 
+	const struct iso_audit_terms terms = { .budget_ucpu = world->budget_ucpu };
 	struct iso_audit_node *copy = calloc(world->count, sizeof(*copy));
 
 	memcpy(copy, world->snapshots, world->count * sizeof(*copy));
-	while (iso_audit_reread(copy, world->count, &i) == ISO_OK && rounds++ < 1000) {
+	while (iso_audit_reread(copy, world->count, &terms, &i) == ISO_OK && rounds++ < 1000) {
 		/* What its agent would answer, or find in the journal after a restart. */
 		node = &world->nodes[i];
 		copy[i].record = node->durable;
 		copy[i].holdings_ucpu = iso_record_holdings(&node->durable);
 		copy[i].enforced_ucpu = node->enforced_ucpu;
 	}
-	iso_audit_run(copy, world->count, world->budget_ucpu, &result);
+	iso_audit_run(copy, world->count, &terms, &result);
 	/* The kernels were read at other moments than the ledgers; their sum is I1's business. */
 	for (uint32_t k = 0; k < result.findings && k < ISO_AUDIT_FINDINGS_MAX; k++)
 		if (result.finding[k].check != ISO_AUDIT_ENFORCED &&

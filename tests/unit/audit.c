@@ -19,6 +19,7 @@ static void set_up(void)
 						       .gen = 1,
 						       .inc = 1,
 						       .endowment_ucpu = 1000,
+						       .budget_ucpu = 3000,
 						       .seq = 5 };
 		nodes[i].floor_ucpu = 100;
 		nodes[i].ceiling_ucpu = 2000;
@@ -36,12 +37,24 @@ static void set_up(void)
 	}
 }
 
+/* Nothing is under way. */
+static const struct iso_audit_terms plain = { .budget_ucpu = 3000 };
+
+static struct iso_audit_result run(const struct iso_audit_node *some, uint32_t count,
+				   int64_t budget_ucpu)
+{
+	const struct iso_audit_terms terms = { .budget_ucpu = budget_ucpu };
+	struct iso_audit_result result;
+
+	iso_audit_run(some, count, &terms, &result);
+	return result;
+}
+
 /* Exactly this is found, about this node. */
 static struct iso_audit_finding only(enum iso_audit_check check, uint64_t node)
 {
-	struct iso_audit_result result;
+	struct iso_audit_result result = run(nodes, 3, 3000);
 
-	iso_audit_run(nodes, 3, 3000, &result);
 	ck_assert(!result.proven);
 	ck_assert_msg(result.findings == 1, "%u findings, first: %s", result.findings,
 		      iso_audit_text(result.finding[0].check));
@@ -56,10 +69,10 @@ START_TEST(proves_a_sound_cluster)
 	uint32_t index = 7;
 
 	set_up();
-	ck_assert_int_eq(iso_audit_reread(nodes, 3, &index), ISO_E_UNKNOWN);
+	ck_assert_int_eq(iso_audit_reread(nodes, 3, &plain, &index), ISO_E_UNKNOWN);
 	ck_assert_uint_eq(index, 7);
 	nodes[2].enforced_ucpu -= 30;
-	iso_audit_run(nodes, 3, 3000, &result);
+	result = run(nodes, 3, 3000);
 	ck_assert(result.proven);
 	ck_assert_uint_eq(result.findings, 0);
 	ck_assert_int_eq(result.shares_ucpu, 2900);
@@ -79,7 +92,7 @@ START_TEST(names_who_must_be_read_again)
 	nodes[0].record.edges[0].sent = 150; /* read before its last debit */
 	nodes[0].holdings_ucpu = 850;
 	nodes[0].enforced_ucpu = 700;
-	ck_assert_ok(iso_audit_reread(nodes, 3, &index));
+	ck_assert_ok(iso_audit_reread(nodes, 3, &plain, &index));
 	ck_assert_uint_eq(index, 0);
 	finding = only(ISO_AUDIT_CUT, 1);
 	ck_assert_uint_eq(finding.peer, 2);
@@ -89,7 +102,7 @@ START_TEST(names_who_must_be_read_again)
 	set_up();
 	nodes[1].record.edge_count = 1;
 	nodes[1].holdings_ucpu = nodes[1].enforced_ucpu = 1200;
-	ck_assert_ok(iso_audit_reread(nodes, 3, &index));
+	ck_assert_ok(iso_audit_reread(nodes, 3, &plain, &index));
 	ck_assert_uint_eq(index, 1);
 }
 END_TEST
@@ -120,7 +133,7 @@ START_TEST(each_check_names_its_node)
 	struct iso_audit_result result;
 
 	/* Both ends of that edge disagree about the life of node 2. */
-	iso_audit_run(nodes, 3, 3000, &result);
+	result = run(nodes, 3, 3000);
 	ck_assert_uint_eq(result.findings, 2);
 	ck_assert_int_eq(result.finding[0].check, ISO_AUDIT_ONE_SIDED);
 	ck_assert_int_eq(result.finding[1].check, ISO_AUDIT_ONE_SIDED);
@@ -133,7 +146,7 @@ START_TEST(a_wrong_share_breaks_equation_and_sum)
 
 	set_up();
 	nodes[1].holdings_ucpu += 10;
-	iso_audit_run(nodes, 3, 3000, &result);
+	result = run(nodes, 3, 3000);
 	ck_assert_uint_eq(result.findings, 2);
 	ck_assert_int_eq(result.finding[0].check, ISO_AUDIT_EQUATION);
 	ck_assert_int_eq(result.finding[1].check, ISO_AUDIT_SUM);
@@ -146,7 +159,7 @@ START_TEST(a_missing_node_is_no_proof)
 	struct iso_audit_result result;
 
 	set_up();
-	iso_audit_run(nodes, 2, 3000, &result);
+	result = run(nodes, 2, 3000);
 	ck_assert(!result.proven);
 	ck_assert_int_eq(result.finding[0].check, ISO_AUDIT_PEER);
 	ck_assert_uint_eq(result.finding[0].peer, 3);
@@ -154,7 +167,7 @@ START_TEST(a_missing_node_is_no_proof)
 	set_up();
 	nodes[1].record.edges[1].sent = 0;
 	nodes[1].holdings_ucpu = nodes[1].enforced_ucpu = 1200;
-	iso_audit_run(nodes, 2, 2000, &result);
+	result = run(nodes, 2, 2000);
 	ck_assert(result.proven);
 }
 END_TEST
@@ -164,19 +177,19 @@ START_TEST(the_whole_is_checked_against_the_budget)
 	struct iso_audit_result result;
 
 	set_up();
-	iso_audit_run(nodes, 3, 2999, &result);
+	result = run(nodes, 3, 2999);
 	ck_assert_int_eq(result.finding[0].check, ISO_AUDIT_ENDOWMENTS);
 	ck_assert_uint_eq(result.finding[0].node, 0);
 	set_up();
 	nodes[0].enforced_ucpu =
 	    900; /* 200 above its share, 100 above the budget with the others */
-	iso_audit_run(nodes, 3, 3000, &result);
+	result = run(nodes, 3, 3000);
 	ck_assert_uint_eq(result.findings, 2);
 	ck_assert_int_eq(result.finding[1].check, ISO_AUDIT_TOTAL);
 	/* Twice the same node is no second node. */
 	set_up();
 	nodes[2] = nodes[1];
-	iso_audit_run(nodes, 3, 3000, &result);
+	result = run(nodes, 3, 3000);
 	ck_assert_int_eq(result.finding[0].check, ISO_AUDIT_PEER);
 	ck_assert_int_eq(result.finding[1].check, ISO_AUDIT_TWICE);
 }
@@ -198,7 +211,7 @@ START_TEST(forged_amounts_are_reported_and_never_wrap)
 	set_up();
 	for (uint32_t i = 0; i < 3; i++)
 		nodes[i].holdings_ucpu = ISO_UNITS_MAX;
-	iso_audit_run(nodes, 3, 3000, &result);
+	result = run(nodes, 3, 3000);
 	ck_assert(!result.proven);
 	ck_assert(!finds(&result, ISO_AUDIT_AMOUNTS, 1));
 	ck_assert(finds(&result, ISO_AUDIT_AMOUNTS, 2));
@@ -208,14 +221,14 @@ START_TEST(forged_amounts_are_reported_and_never_wrap)
 	set_up();
 	for (uint32_t i = 0; i < 3; i++)
 		nodes[i].record.edges[0].received = ISO_UNITS_MAX;
-	iso_audit_run(nodes, 3, 3000, &result);
+	result = run(nodes, 3, 3000);
 	ck_assert(finds(&result, ISO_AUDIT_AMOUNTS, 3));
 	ck_assert_int_eq(result.in_flight_ucpu, INT64_MIN);
 	/* One share and what is on its way fit alone, and not together. */
 	set_up();
 	nodes[0].holdings_ucpu = nodes[1].holdings_ucpu = ISO_UNITS_MAX / 2;
 	nodes[0].record.edges[0].sent = ISO_UNITS_MAX;
-	iso_audit_run(nodes, 3, 3000, &result);
+	result = run(nodes, 3, 3000);
 	ck_assert(!finds(&result, ISO_AUDIT_AMOUNTS, 1));
 	ck_assert(finds(&result, ISO_AUDIT_SUM, 0));
 	ck_assert_int_eq(result.finding[result.findings - 1].found, INT64_MAX);
@@ -223,7 +236,7 @@ START_TEST(forged_amounts_are_reported_and_never_wrap)
 	set_up();
 	nodes[0].enforced_ucpu = INT64_MIN;
 	nodes[1].record.edges[1].sent = UINT64_MAX;
-	iso_audit_run(nodes, 3, 3000, &result);
+	result = run(nodes, 3, 3000);
 	ck_assert(finds(&result, ISO_AUDIT_AMOUNTS, 1));
 	ck_assert(finds(&result, ISO_AUDIT_AMOUNTS, 2));
 	ck_assert(!finds(&result, ISO_AUDIT_AMOUNTS, 3));
@@ -244,7 +257,7 @@ START_TEST(counts_more_findings_than_it_keeps)
 		many[i].holdings_ucpu = 50;
 		many[i].enforced_ucpu = 50;
 	}
-	iso_audit_run(many, 50, 50000, &result);
+	result = run(many, 50, 50000);
 	ck_assert_uint_eq(result.findings, 101);
 	ck_assert(!result.proven);
 }

@@ -49,6 +49,7 @@ static struct iso_record record_of(uint64_t seq)
 		.inc = 3,
 		.epoch = 1,
 		.endowment_ucpu = 1000000,
+		.budget_ucpu = 1000000,
 		.seq = seq,
 		.edge_count = ISO_DEGREE_MAX,
 	};
@@ -300,7 +301,7 @@ START_TEST(refuses_another_version)
 	create();
 	get(journal);
 	/* The record of a later version, sealed as that version would. */
-	journal[4] = 2;
+	journal[4] = 3;
 	iso_put_le(journal + 504, iso_checksum(journal, 504), 8);
 	put(journal, sizeof(journal), 0);
 	open_fails(-EUCLEAN, "another version");

@@ -20,8 +20,11 @@ static struct iso_record record_of(uint64_t seq, uint32_t edge_count)
 	record.gen = 2;
 	record.inc = 3;
 	record.epoch = 4;
+	record.flags = ISO_NODE_DRAINING;
 	record.endowment_ucpu = 5000000;
+	record.budget_ucpu = 8000000;
 	record.last_op = 6;
+	record.last_op_ucpu = -70;
 	record.seq = seq;
 	record.edge_count = edge_count;
 	for (uint32_t k = 0; k < edge_count; k++)
@@ -88,31 +91,34 @@ START_TEST(bytes_are_where_the_header_says)
 
 	iso_record_encode(&record, slot);
 	ck_assert_mem_eq(slot, "ISOJ", 4);
-	ck_assert_uint_eq(iso_get_le(slot + 4, 2), 1);
+	ck_assert_uint_eq(iso_get_le(slot + 4, 2), 2);
 	ck_assert_uint_eq(iso_get_le(slot + 6, 2), 20);
-	ck_assert_uint_eq(iso_get_le(slot + 8, 4), 72 + 20 * 32 + 8);
+	ck_assert_uint_eq(iso_get_le(slot + 8, 4), 88 + 20 * 32 + 8);
 	ck_assert_uint_eq(iso_get_le(slot + 12, 4), 4);
 	ck_assert_uint_eq(iso_get_le(slot + 16, 8), 77);
 	ck_assert_uint_eq(iso_get_le(slot + 24, 8), 1001);
 	ck_assert_uint_eq(iso_get_le(slot + 32, 4), 2);
 	ck_assert_uint_eq(iso_get_le(slot + 36, 4), 3);
+	ck_assert_uint_eq(iso_get_le(slot + 44, 4), ISO_NODE_DRAINING);
 	ck_assert_uint_eq(iso_get_le(slot + 48, 8), 5000000);
 	ck_assert_uint_eq(iso_get_le(slot + 56, 8), 6);
 	ck_assert_uint_eq(iso_get_le(slot + 64, 8), 9);
+	ck_assert_uint_eq(iso_get_le(slot + 72, 8), 8000000);
+	ck_assert_uint_eq(iso_get_le(slot + 80, 8), (uint64_t)-70);
 	/* Edge 1; and edge 14, which lies in the second sector. */
-	ck_assert_uint_eq(iso_get_le(slot + 72 + 32, 8), 2001);
-	ck_assert_uint_eq(iso_get_le(slot + 72 + 32 + 8, 4), 2);
-	ck_assert_uint_eq(iso_get_le(slot + 72 + 32 + 12, 4), 1);
-	ck_assert_uint_eq(iso_get_le(slot + 72 + 32 + 16, 8), 10);
-	ck_assert_uint_eq(iso_get_le(slot + 72 + 32 + 24, 8), 19);
-	ck_assert_uint_eq(iso_get_le(slot + 512 + 72 + 14 * 32 - 496, 8), 2014);
+	ck_assert_uint_eq(iso_get_le(slot + 88 + 32, 8), 2001);
+	ck_assert_uint_eq(iso_get_le(slot + 88 + 32 + 8, 4), 2);
+	ck_assert_uint_eq(iso_get_le(slot + 88 + 32 + 12, 4), 1);
+	ck_assert_uint_eq(iso_get_le(slot + 88 + 32 + 16, 8), 10);
+	ck_assert_uint_eq(iso_get_le(slot + 88 + 32 + 24, 8), 19);
+	ck_assert_uint_eq(iso_get_le(slot + 512 + 88 + 14 * 32 - 496, 8), 2014);
 	for (unsigned k = 0; k < 8; k++) {
 		ck_assert_uint_eq(iso_get_le(slot + 512 * k + 496, 8), 9 * 8 + k);
 		ck_assert_uint_eq(iso_get_le(slot + 512 * k + 504, 8),
 				  iso_checksum(slot + 512 * k, 504));
 	}
 	/* A saved record: later releases must read and write these bytes. */
-	ck_assert_uint_eq(iso_checksum(slot, sizeof(slot)), 9110895109081019502u);
+	ck_assert_uint_eq(iso_checksum(slot, sizeof(slot)), 16372059997485834459u);
 }
 END_TEST
 
@@ -137,7 +143,18 @@ START_TEST(impossible_records_are_refused)
 	refused(edges[1].peer, good.edges[0].peer);
 	refused(edges[1].peer, good.node);
 	refused(edges[1].peer_gen, 0);
-	refused(edges[1].flags, 4);
+	refused(edges[1].flags, 8);
+	/* A tombstone with something in it, or that is closed as well. */
+	refused(edges[1].flags, ISO_EDGE_STATE_FOLDED);
+	refused(edges[1].flags, ISO_EDGE_STATE_FOLDED | ISO_EDGE_STATE_CLOSED);
+	refused(flags, 4);
+	refused(budget_ucpu, 0);
+	refused(budget_ucpu, ISO_UNITS_MAX + 1);
+	refused(last_op, (uint64_t)ISO_UNITS_MAX + 1);
+	refused(last_op_ucpu, ISO_UNITS_MAX + 1);
+	refused(last_op_ucpu, -ISO_UNITS_MAX - 1);
+	/* It owns something, and has left. */
+	refused(halt, ISO_HALT_LEFT);
 	refused(edges[1].sent, (uint64_t)ISO_UNITS_MAX + 1);
 	refused(edges[1].received, UINT64_MAX);
 	/* It would own less than nothing. */
@@ -262,7 +279,7 @@ START_TEST(what_is_no_journal_is_said_so)
 	reseal(journal);
 	recover_fails(journal, ISO_E_MALFORMED);
 	fill(journal, 8);
-	journal[4] = 2;
+	journal[4] = 1;
 	reseal(journal);
 	recover_fails(journal, ISO_E_VERSION);
 	/* An older slot of another version: a downgrade must not start from the other. */
@@ -291,13 +308,14 @@ START_TEST(sealed_nonsense_is_malformed)
 	} changes[] = {
 		{ 6, 2, 65 },  /* edges */
 		{ 8, 4, 80 },  /* length */
-		{ 44, 4, 1 },  /* reserved */
+		{ 44, 4, 4 },  /* flags */
+		{ 72, 8, 0 },  /* budget */
 		{ 32, 4, 0 },  /* gen */
 		{ 64, 8, 10 }, /* seq that is not the stamp's */
 	};
 	struct iso_record record = record_of(8, 2), decoded;
 	uint8_t slot[ISO_SLOT_BYTES];
-	unsigned length = 72 + 2 * 32 + 8;
+	unsigned length = 88 + 2 * 32 + 8;
 
 	for (size_t k = 0; k < sizeof(changes) / sizeof(changes[0]); k++) {
 		iso_record_encode(&record, slot);

@@ -210,7 +210,6 @@ static struct status_ledger ledger_example(void)
 	struct status_ledger ledger = {
 		.cluster = "lab",
 		.node = "a",
-		.budget_ucpu = 1500000,
 		.snapshot = {
 			.record = {
 				.cluster = conf_cluster_id("lab"),
@@ -219,7 +218,11 @@ static struct status_ledger ledger_example(void)
 				.inc = 3,
 				.epoch = 2,
 				.halt = ISO_HALT_OVERDRAFT,
+				.flags = ISO_NODE_DRAINING,
 				.endowment_ucpu = 500000,
+				.budget_ucpu = 1500000,
+				.last_op = 12,
+				.last_op_ucpu = -400,
 				.seq = 77,
 				.edge_count = 2,
 			},
@@ -252,7 +255,7 @@ START_TEST(a_ledger_reads_back_as_it_was)
 	ck_assert_str_eq(read.node, "a");
 	ck_assert_str_eq(read.peers[0], "b");
 	ck_assert_ptr_null(read.peers[1]);
-	ck_assert_int_eq(read.budget_ucpu, 1500000);
+	ck_assert_int_eq(read.snapshot.record.budget_ucpu, 1500000);
 	ck_assert_mem_eq(&read.snapshot, &written.snapshot, sizeof(read.snapshot));
 
 	written.snapshot.enforced_ucpu = STATUS_UNKNOWN;
@@ -279,14 +282,17 @@ START_TEST(every_field_of_a_ledger_is_checked)
 		{ "id", "\"123\"", "id: not an id of 16 hexadecimal digits" },
 		{ "id", "\"0x23456789abcdef\"", "id: not an id of 16 hexadecimal digits" },
 		{ "id", "12345", "id: missing, or no text" },
-		{ "generation", "0", "generation: out of range" },
+		{ "generation", "-1", "generation: out of range" },
 		{ "generation", "4294967296", "generation: out of range" },
 		{ "incarnation", "-1", "incarnation: out of range" },
 		{ "sequence", "1.5", "sequence: not a whole number" },
 		{ "halt", "\"because\"", "halt: unknown" },
 		{ "halt", "7", "halt: unknown" },
 		{ "budget_ucpu", "0", "budget_ucpu: out of range" },
-		{ "endowment_ucpu", "-5", "endowment_ucpu: out of range" },
+		{ "flags", "4", "flags: out of range" },
+		{ "last_op", "-1", "last_op: out of range" },
+		{ "last_op_ucpu", "null", "last_op_ucpu: not a whole number" },
+		{ "endowment_ucpu", "-4611686018427387905", "endowment_ucpu: out of range" },
 		{ "share_ucpu", "\"1\"", "share_ucpu: not a whole number" },
 		{ "enforced_ucpu", "\"none\"", "enforced_ucpu: not a whole number" },
 		{ "floor_ucpu", "null", "floor_ucpu: not a whole number" },

@@ -163,7 +163,7 @@ static void audit_proves(int64_t in_flight_ucpu)
 
 	iso_trade_snapshot(left.trade, left.enforced_ucpu, left.ceiling_ucpu, &nodes[0]);
 	iso_trade_snapshot(right.trade, right.enforced_ucpu, right.ceiling_ucpu, &nodes[1]);
-	iso_audit_run(nodes, 2, 2000000, &result);
+	iso_audit_run(nodes, 2, &(struct iso_audit_terms){ .budget_ucpu = 2000000 }, &result);
 	ck_assert_msg(result.proven, "%s", iso_audit_text(result.finding[0].check));
 	if (in_flight_ucpu >= 0)
 		ck_assert_int_eq(result.in_flight_ucpu, in_flight_ucpu);

@@ -72,8 +72,9 @@ END_TEST
 
 static const struct field record_fields[] = {
 #define F(member) FIELD(struct iso_record, member)
-	F(edge_count), F(epoch), F(cluster),	    F(node),	F(gen),
-	F(inc),	       F(halt),	 F(endowment_ucpu), F(last_op), F(seq),
+	F(edge_count), F(epoch),	F(cluster), F(node),	       F(gen),
+	F(inc),	       F(halt),		F(flags),   F(endowment_ucpu), F(budget_ucpu),
+	F(last_op),    F(last_op_ucpu), F(seq),
 #undef F
 };
 static const struct field record_edge_fields[] = {
@@ -113,7 +114,7 @@ START_TEST(journal_slots)
 		iso_record_encode(&again, slot);
 		vectorfield_bytes(&file, slot, sizeof(slot));
 	}
-	close_file(38);
+	close_file(59);
 }
 END_TEST
 
