@@ -3,6 +3,7 @@ lib_libisobar_a_SOURCES += \
 	lib/ata/ras.c lib/ata/ras.h \
 	lib/ata/score.c lib/ata/score.h \
 	lib/ata/strategy.c lib/ata/strategy.h \
+	lib/carve.h \
 	lib/data/idx.c lib/data/idx.h \
 	lib/data/partition.c lib/data/partition.h \
 	lib/model/softmax.c lib/model/softmax.h \

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/ata/ras.h"
+#include "lib/carve.h"
 #include "lib/rng.h"
 
 struct worker {
@@ -72,29 +73,15 @@ static bool config_valid(const struct iso_strategy_config *config)
 	return true;
 }
 
-/* Every array starts at a multiple of 8 bytes. */
-static size_t round_up(size_t bytes)
-{
-	return (bytes + 7) & ~(size_t)7;
-}
-
 size_t iso_strategy_size(const struct iso_strategy_config *config)
 {
 	if (!config_valid(config))
 		return 0;
 	size_t n = config->workers;
 
-	return round_up(sizeof(struct iso_strategy)) + n * sizeof(struct worker) +
-	       2 * n * sizeof(double) + 4 * round_up(n * sizeof(uint32_t)) +
+	return iso_carve_bytes(sizeof(struct iso_strategy)) + n * sizeof(struct worker) +
+	       2 * n * sizeof(double) + 4 * iso_carve_bytes(n * sizeof(uint32_t)) +
 	       iso_ras_workspace_bytes(config->workers);
-}
-
-static void *carve(uint8_t **memory, size_t bytes)
-{
-	void *piece = *memory;
-
-	*memory += round_up(bytes);
-	return piece;
 }
 
 enum iso_status iso_strategy_init(void *memory, size_t size,
@@ -111,16 +98,16 @@ enum iso_status iso_strategy_init(void *memory, size_t size,
 		return ISO_E_SHORT;
 	assert((uintptr_t)memory % 8 == 0);
 	memset(memory, 0, needed);
-	struct iso_strategy *strategy = carve(&free_bytes, sizeof(*strategy));
+	struct iso_strategy *strategy = iso_carve(&free_bytes, sizeof(*strategy));
 	strategy->config = *config;
 	strategy->rng.state = config->seed;
-	strategy->workers = carve(&free_bytes, n * sizeof(*strategy->workers));
-	strategy->scores = carve(&free_bytes, n * sizeof(double));
-	strategy->some_scores = carve(&free_bytes, n * sizeof(double));
-	strategy->some_tasks = carve(&free_bytes, n * sizeof(uint32_t));
-	strategy->present = carve(&free_bytes, n * sizeof(uint32_t));
-	strategy->unseen = carve(&free_bytes, n * sizeof(uint32_t));
-	strategy->unsure = carve(&free_bytes, n * sizeof(uint32_t));
+	strategy->workers = iso_carve(&free_bytes, n * sizeof(*strategy->workers));
+	strategy->scores = iso_carve(&free_bytes, n * sizeof(double));
+	strategy->some_scores = iso_carve(&free_bytes, n * sizeof(double));
+	strategy->some_tasks = iso_carve(&free_bytes, n * sizeof(uint32_t));
+	strategy->present = iso_carve(&free_bytes, n * sizeof(uint32_t));
+	strategy->unseen = iso_carve(&free_bytes, n * sizeof(uint32_t));
+	strategy->unsure = iso_carve(&free_bytes, n * sizeof(uint32_t));
 	strategy->ras = free_bytes;
 	assert(free_bytes + iso_ras_workspace_bytes(config->workers) == (uint8_t *)memory + needed);
 	for (size_t i = 0; i < n; i++)

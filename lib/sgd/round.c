@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/ata/ras.h"
+#include "lib/carve.h"
 #include "lib/sgd/board.h"
 #include "lib/sgd/step.h"
 
@@ -42,29 +43,16 @@ static uint32_t tasks_max(const struct iso_round_config *config)
 	return slots > config->batch ? slots : config->batch;
 }
 
-static size_t round_up(size_t bytes)
-{
-	return (bytes + 7) & ~(size_t)7;
-}
-
 size_t iso_round_size(const struct iso_round_config *config)
 {
 	if (!config_valid(config))
 		return 0;
 	size_t n = config->workers;
 
-	return round_up(sizeof(struct iso_round)) + n * sizeof(struct worker) +
-	       round_up(tasks_max(config) * sizeof(struct task)) +
-	       round_up(config->params * sizeof(float)) + n * sizeof(double) +
-	       round_up(n * sizeof(uint32_t)) + iso_ras_workspace_bytes(config->workers);
-}
-
-static void *carve(uint8_t **memory, size_t bytes)
-{
-	void *piece = *memory;
-
-	*memory += round_up(bytes);
-	return piece;
+	return iso_carve_bytes(sizeof(struct iso_round)) + n * sizeof(struct worker) +
+	       iso_carve_bytes(tasks_max(config) * sizeof(struct task)) +
+	       iso_carve_bytes(config->params * sizeof(float)) + n * sizeof(double) +
+	       iso_carve_bytes(n * sizeof(uint32_t)) + iso_ras_workspace_bytes(config->workers);
 }
 
 enum iso_status iso_round_init(void *memory, size_t size, const struct iso_round_config *config,
@@ -79,16 +67,16 @@ enum iso_status iso_round_init(void *memory, size_t size, const struct iso_round
 		return ISO_E_SHORT;
 	assert((uintptr_t)memory % 8 == 0);
 	memset(memory, 0, needed);
-	struct iso_round *round = carve(&free_bytes, sizeof(*round));
+	struct iso_round *round = iso_carve(&free_bytes, sizeof(*round));
 	round->config = *config;
 	round->complete = true; /* nothing is expected before the first start */
 	round->slots = config->threads_max * config->greedy_depth;
 	round->tasks_max = tasks_max(config);
-	round->workers = carve(&free_bytes, config->workers * sizeof(*round->workers));
-	round->tasks = carve(&free_bytes, round->tasks_max * sizeof(*round->tasks));
-	round->gradient = carve(&free_bytes, config->params * sizeof(float));
-	round->scores = carve(&free_bytes, config->workers * sizeof(double));
-	round->allocation = carve(&free_bytes, config->workers * sizeof(uint32_t));
+	round->workers = iso_carve(&free_bytes, config->workers * sizeof(*round->workers));
+	round->tasks = iso_carve(&free_bytes, round->tasks_max * sizeof(*round->tasks));
+	round->gradient = iso_carve(&free_bytes, config->params * sizeof(float));
+	round->scores = iso_carve(&free_bytes, config->workers * sizeof(double));
+	round->allocation = iso_carve(&free_bytes, config->workers * sizeof(uint32_t));
 	round->ras = free_bytes;
 	assert(free_bytes + iso_ras_workspace_bytes(config->workers) == (uint8_t *)memory + needed);
 	*ret_round = round;
