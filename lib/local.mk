@@ -11,6 +11,12 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/ledger/ledger_op.c %D%/ledger/ledger_state.h \
 	%D%/ledger/op.c %D%/ledger/op.h \
 	%D%/ledger/record.c %D%/ledger/record.h \
+	%D%/ledger/registry.c %D%/ledger/registry.h %D%/ledger/registry_state.h \
+	%D%/ledger/registry_apply.c \
+	%D%/ledger/registry_begin.c \
+	%D%/ledger/registry_issue.c \
+	%D%/ledger/registry_next.c \
+	%D%/ledger/registry_wish.c \
 	%D%/price.h \
 	%D%/demand.c %D%/demand.h \
 	%D%/drift.c %D%/drift.h \
