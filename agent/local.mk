@@ -5,6 +5,7 @@
 #   control  the socket for people, and what is said there
 #   net      keys, the allow-list, links between agents
 #   cgroup   the limit            meter  what the job really uses
+#   admin    the registry and what is done with it: budget, members, burials
 #   node     journal, job, worker and trade brought together: isobard
 #   train    coordinator and workers
 #   ctl      the commands of isobarctl
@@ -12,6 +13,9 @@
 # libagent.a is shared by the programs and the tests.
 noinst_LIBRARIES += %D%/libagent.a
 %C%_libagent_a_SOURCES = \
+	%D%/admin/drive.c %D%/admin/drive.h \
+	%D%/admin/entry.c %D%/admin/entry.h \
+	%D%/admin/registry_file.c %D%/admin/registry_file.h \
 	%D%/base/clock.h \
 	%D%/base/directory.c %D%/base/directory.h \
 	%D%/base/error.c %D%/base/error.h \

@@ -6,3 +6,5 @@ sim_tests += %D%/trade
 	%D%/world_queue.c %D%/world_state.h
 sim_tests += %D%/power %D%/quota
 sim_tests += %D%/round
+sim_tests += %D%/registry
+%C%_registry_SOURCES = %D%/registry.c %D%/members.c %D%/members.h
