@@ -6,6 +6,7 @@
 #   net      keys, the allow-list, links between agents
 #   cgroup   the limit            meter  what the job really uses
 #   admin    the registry and what is done with it: budget, members, burials
+#   guard    what lowers the limit when a lease ends, and the agent's way to it
 #   node     journal, job, worker and trade brought together: isobard
 #   train    coordinator and workers
 #   ctl      the commands of isobarctl
@@ -32,6 +33,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/cgroup/cgroup_v1.c \
 	%D%/cgroup/cgroup_v2.c \
 	%D%/cgroup/cgroup_write.c \
+	%D%/cgroup/limit_file.c %D%/cgroup/limit_file.h \
 	%D%/cgroup/mounts.c %D%/cgroup/mounts.h \
 	%D%/conf/conf.c %D%/conf/conf.h \
 	%D%/conf/confcheck.c \
@@ -48,7 +50,12 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/control/statusprint.c \
 	%D%/ctl/preflight.c %D%/ctl/preflight.h \
 	%D%/ctl/preflightnet.c %D%/ctl/preflightnet.h \
-	%D%/guard/guard_client.h \
+	%D%/guard/guard.c %D%/guard/guard.h %D%/guard/guard_wire.h \
+	%D%/guard/guard_client.c %D%/guard/guard_client.h \
+	%D%/guard/guard_spawn.c %D%/guard/guard_spawn.h \
+	%D%/guard/guard_talk.c %D%/guard/guard_talk.h \
+	%D%/guard/keeper.c %D%/guard/keeper.h \
+	%D%/guard/watchdog.c %D%/guard/watchdog.h \
 	%D%/meter/cpuclock.c %D%/meter/cpuclock.h \
 	%D%/meter/meter.c %D%/meter/meter.h \
 	%D%/meter/meter_ebpf.c %D%/meter/meter_ebpf.h \
@@ -62,7 +69,8 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/net/zap.c %D%/net/zap.h \
 	%D%/node/crash.h \
 	%D%/node/host.c %D%/node/host.h \
-	%D%/node/job.c %D%/node/job.h \
+	%D%/node/job.c %D%/node/job.h %D%/node/job_private.h \
+	%D%/node/job_limit.c \
 	%D%/node/journal.c %D%/node/journal.h \
 	%D%/node/node.c %D%/node/node.h %D%/node/node_private.h \
 	%D%/node/node_conf.c \
@@ -108,6 +116,11 @@ bin_PROGRAMS += %D%/isobarctl
 	%D%/ctl/isobarctl_status.c
 %C%_isobarctl_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_isobarctl_LDADD = $(agent_libs)
+
+# No library but libc: nothing else may stand between a lease's end and the limit.
+pkglibexec_PROGRAMS += %D%/isobar-guard
+%C%_isobar_guard_SOURCES = %D%/isobar-guard.c
+%C%_isobar_guard_LDADD = %D%/libagent.a lib/libisobar.a
 
 # Only these two compute: no BLAS in the enforcing daemon.
 pkglibexec_PROGRAMS += %D%/isobar-worker

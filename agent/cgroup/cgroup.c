@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include "agent/cgroup/cgroup_internal.h"
-#include "lib/quantity.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -12,12 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-uint64_t cgroup_quota_us(uint64_t share_ucpu, uint64_t period_us)
-{
-	return share_ucpu / ISO_UCPU_PER_CPU * period_us +
-	       share_ucpu % ISO_UCPU_PER_CPU * period_us / ISO_UCPU_PER_CPU;
-}
 
 const char *cgroup_state_name(enum cgroup_state state)
 {

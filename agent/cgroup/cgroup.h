@@ -60,6 +60,8 @@ struct cgroup_writer {
 	/* The group has been opened (again); present limit remembered.  Borrows dir_fd. */
 	int (*attach)(void *context, int dir_fd, unsigned version);
 	int (*write)(void *context, const struct cgroup_limit *wanted);
+	/* Asked where the limit is not what was written: did the writer lower it on its own? */
+	bool (*lowered)(void *context, struct cgroup_limit *ret_limit);
 	void *context;
 };
 
@@ -124,16 +126,10 @@ int cgroup_write(struct cgroup *cgroup, uint64_t quota_us, struct error *reterr)
 /*
  * Once a tick: is the limit still what we wrote?  Repairs another writer's
  * change (at once, then with doubling pause, then once a minute) and moves the
- * state.  Returns 0 when the kernel has our value now, -ESTALE when it has
- * another, or the read's error.
+ * state.  What our own writer lowered is no change by others.  Returns 0 when
+ * the kernel has our value now, -ESTALE when it has another, or the read's error.
  */
 int cgroup_check(struct cgroup *cgroup, uint64_t now_ns, struct error *reterr);
-
-/*
- * The writer lowered the limit on its own: that is what should be there now,
- * and nobody's drift.
- */
-void cgroup_adopt(struct cgroup *cgroup, const struct cgroup_limit *limit);
 
 /* From now on we write ourselves: the writer has gone. */
 void cgroup_take_over(struct cgroup *cgroup);

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/quantity.h"
+
 void cgroup_fd_closep(int *fd)
 {
 	if (*fd >= 0)
@@ -109,6 +111,12 @@ bool cgroup_file_field(const char *text, const char *name, uint64_t *ret_value)
 			return false;
 		line++;
 	}
+}
+
+uint64_t cgroup_quota_us(uint64_t share_ucpu, uint64_t period_us)
+{
+	return share_ucpu / ISO_UCPU_PER_CPU * period_us +
+	       share_ucpu % ISO_UCPU_PER_CPU * period_us / ISO_UCPU_PER_CPU;
 }
 
 bool cgroup_limit_equal(const struct cgroup_limit *a, const struct cgroup_limit *b)

@@ -128,6 +128,10 @@ int cgroup_write(struct cgroup *cgroup, uint64_t quota_us, struct error *reterr)
 				 "the kernel's minimum of 1000: raise the floor or the period",
 				 cgroup->path, (unsigned long long)quota_us);
 	result = cgroup_set_limit(cgroup, &wanted, &error);
+	/* That there is no lease for it is not the group's state. */
+	if (result == -ETIME)
+		return error_set(reterr, result, "control group '%.150s': %.300s", cgroup->path,
+				 error.text);
 	if (result < 0)
 		return degrade(cgroup, result, &error, reterr);
 	cgroup->drift.differs = false;
@@ -135,21 +139,28 @@ int cgroup_write(struct cgroup *cgroup, uint64_t quota_us, struct error *reterr)
 	return 0;
 }
 
-void cgroup_adopt(struct cgroup *cgroup, const struct cgroup_limit *limit)
-{
-	cgroup->has_written = true;
-	cgroup->written = *limit;
-	cgroup->drift.differs = false;
-}
-
 void cgroup_take_over(struct cgroup *cgroup)
 {
 	cgroup->writer = NULL;
 }
 
+/* Takes over what the writer lowered; true if that explains the difference. */
+static bool is_writers(struct cgroup *cgroup, struct cgroup_limit *present)
+{
+	struct cgroup_limit lowered;
+
+	if (cgroup->writer == NULL || !cgroup->writer->lowered(cgroup->writer->context, &lowered))
+		return false;
+	cgroup->written = lowered;
+	cgroup->drift.differs = false;
+	/* It may have done so between our look and its answer. */
+	(void)cgroup->backend->read_limit(cgroup->dir_fd, present);
+	return cgroup_limit_equal(present, &lowered);
+}
+
 int cgroup_check(struct cgroup *cgroup, uint64_t now_ns, struct error *reterr)
 {
-	struct cgroup_limit present, wanted = cgroup->written;
+	struct cgroup_limit present, wanted;
 	char text[2][CGROUP_LIMIT_BYTES];
 	struct error error;
 	bool differs;
@@ -160,15 +171,12 @@ int cgroup_check(struct cgroup *cgroup, uint64_t now_ns, struct error *reterr)
 	result = cgroup->backend->read_limit(cgroup->dir_fd, &present);
 	if (result < 0)
 		return failed(cgroup, result, cgroup->backend->limit_file, reterr);
-	differs = !cgroup_limit_equal(&present, &wanted);
+	differs = !cgroup_limit_equal(&present, &cgroup->written) && !is_writers(cgroup, &present);
+	wanted = cgroup->written;
 	if (iso_drift_look(&cgroup->drift, now_ns, differs)) {
 		result = cgroup_set_limit(cgroup, &wanted, &error);
-		/* It is the writer that holds it down, and may. */
-		if (result == -ETIME &&
-		    cgroup->backend->read_limit(cgroup->dir_fd, &present) == 0 &&
-		    !cgroup_limit_above(&present, &wanted))
-			cgroup_adopt(cgroup, &present);
-		else if (result < 0)
+		/* What was ours has no lease any more: the next look takes over what is there. */
+		if (result < 0 && result != -ETIME)
 			return degrade(cgroup, result, &error, reterr);
 		differs = false;
 		(void)iso_drift_look(&cgroup->drift, now_ns, false);

@@ -90,7 +90,7 @@ struct conf {
 		bool stop_and_wait;
 		uint64_t lease_ns; /* 0: no leases, and no guard */
 		uint64_t lease_slack_ns;
-		uint64_t promise_ns; /* how long neighbours wait before they bury: 0 without leases */
+		uint64_t promise_ns; /* how long neighbours wait before they bury; or 0 */
 		uint64_t guard_ns;   /* the guard lowers so long before a lease ends */
 	} trading;
 

@@ -347,8 +347,8 @@ static int check_lease(struct check *check)
 		conf->trading.guard_ns = lease_ns / GUARD_EARLY_PART;
 	if (conf->guard.watchdog[0] != '\0' && conf_watchdog_s(conf) == 0)
 		warn(check, confutil_line(conf_schema(), check->lines, "guard", "watchdog"),
-		     "guard.watchdog: no timeout fits into trading.lease-slack; with 1500ms or more "
-		     "one does");
+		     "guard.watchdog: no timeout fits into trading.lease-slack; with 1500ms or "
+		     "more one does");
 	return 0;
 }
 

@@ -40,6 +40,7 @@ struct guard_status {
 	char reason[256];         /* "" when ok */
 	pid_t pid;                /* 0: none */
 	uint32_t restarts;        /* since this agent started */
+	uint32_t lowered;         /* times that the limit was lowered without the agent's asking */
 	uint64_t deadline_ns;     /* what the guard last confirmed; 0: no lease */
 	bool realtime, locked;    /* SCHED_FIFO, mlockall */
 	enum guard_watchdog watchdog;
@@ -58,7 +59,6 @@ struct guard_client_config {
 	unsigned watchdog_s;       /* the longest that fits into the slack; 0: none does */
 	int priority;              /* SCHED_FIFO; 0: ordinary */
 	uint64_t floor_ucpu;
-	uint64_t period_us;
 	uint64_t lease_ns;
 	uint64_t guard_ns;         /* lowers so long before the deadline */
 };
@@ -87,12 +87,6 @@ void guard_client_renew(struct guard_client *client, uint64_t deadline_ns);
 
 /* True from guard_ns before the deadline, and without a guard: the floor is the most. */
 bool guard_client_floor_only(const struct guard_client *client);
-
-/*
- * Whether the limit was lowered behind the agent's back since the last call, by
- * the guard or in its place; then to *ret_limit.
- */
-bool guard_client_lowered(struct guard_client *client, struct cgroup_limit *ret_limit);
 
 /*
  * The agent ends in order.  With keep, the limit stays: the guard lowers it

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "agent/node/job.h"
+#include "agent/node/job_private.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -14,6 +14,7 @@
 
 #include "agent/base/log.h"
 #include "agent/cgroup/mounts.h"
+#include "agent/guard/guard_client.h"
 #include "agent/meter/meter.h"
 #include "agent/meter/procuse.h"
 #include "lib/demand.h"
@@ -24,27 +25,6 @@
 #define DEMAND_TAU_NS	   2000000000u
 #define EFFECTIVE_EVERY_NS 1000000000u
 #define REOPEN_EVERY_NS	   1000000000u
-
-struct job {
-	const struct conf *conf;
-	struct cgroup *cgroup;
-	struct meter *meter;
-	char meter_error[256]; /* why there is no meter */
-	pid_t worker;	       /* measured in its place in a dry run; 0: none */
-	struct iso_demand demand;
-	struct iso_quota *quota;
-	struct job_view view;
-	struct cgroup_stat stat;
-	bool contested; /* another writer's limit, which is left alone for now */
-	bool has_stat;
-	bool has_used;
-	uint64_t used_ns;
-	uint64_t wake_at_ns;
-	uint64_t deadline_ns; /* of the lease; 0: none */
-	uint64_t effective_at_ns; /* when the ancestors were last looked at */
-	uint64_t reopen_at_ns;
-	char trouble[256]; /* why it is not known, or not up to us, what the kernel enforces */
-};
 
 static int open_cgroup(struct job *job, uint64_t first_ucpu, struct error *reterr)
 {
@@ -64,6 +44,7 @@ static int open_cgroup(struct job *job, uint64_t first_ucpu, struct error *reter
 		.saved_path = saved_path,
 		.create = job->conf->create_cgroup,
 		.dry_run = job->conf->dry_run,
+		.writer = job->guard != NULL ? guard_client_writer(job->guard) : NULL,
 	};
 
 	snprintf(saved_path, sizeof(saved_path), "%s/limit-before", job->conf->state_directory);
@@ -152,18 +133,22 @@ int job_open(const struct conf *conf, uint64_t first_ucpu, struct job **ret_job,
 	job->conf = conf;
 	job->wake_at_ns = UINT64_MAX;
 	/* Until the ancestors have been looked at. */
-	job->view.ceiling_ucpu = (int64_t)conf->ceiling_ucpu;
+	job->ceiling_ucpu = job->view.ceiling_ucpu = (int64_t)conf->ceiling_ucpu;
 	job->view.cpus = 1;
 	iso_demand_init(&job->demand, DEMAND_TAU_NS);
 	enum iso_status status = iso_quota_init(memory, iso_quota_size(), &config, &job->quota);
 	assert(status == ISO_OK); /* conf_check() has seen the period */
 
-	r = open_cgroup(job, first_ucpu, reterr);
+	r = job_open_guard(job, reterr);
+	if (r == 0)
+		r = open_cgroup(job, first_ucpu, reterr);
 	if (r < 0) {
+		guard_client_close(job->guard);
 		free(memory);
 		free(job);
 		return r;
 	}
+	job->deadline_ns = job_lease_deadline_ns(job);
 	open_meter(job);
 	*ret_job = job;
 	return 0;
@@ -175,6 +160,7 @@ struct job *job_close(struct job *job)
 		return NULL;
 	meter_close(job->meter);
 	cgroup_close(job->cgroup);
+	guard_client_close(job->guard);
 	free(job->quota);
 	free(job);
 	return NULL;
@@ -182,23 +168,14 @@ struct job *job_close(struct job *job)
 
 int job_leave(struct job *job, struct error *reterr)
 {
+	bool keep = job->conf->on_exit == CONF_ON_EXIT_KEEP;
+
+	/* What is put back is not within any lease: the guard has to let go first. */
+	if (job->guard != NULL) {
+		guard_client_leave(job->guard, keep);
+		cgroup_take_over(job->cgroup);
+	}
 	return cgroup_leave(job->cgroup, reterr);
-}
-
-/* Rounded up: what the kernel enforces is never understated. */
-static int64_t limit_ucpu(const struct cgroup_limit *limit)
-{
-	if (limit->unlimited)
-		return INT64_MAX;
-	assert(limit->period_us > 0);
-	return (int64_t)((limit->quota_us * ISO_UCPU_PER_CPU + limit->period_us - 1) /
-			 limit->period_us);
-}
-
-static void take_limit(struct job *job, const struct cgroup_limit *limit)
-{
-	job->view.limit = *limit;
-	job->view.enforced_ucpu = limit_ucpu(limit);
 }
 
 /* The clocks of running threads live in the meter, so it stays where it can. */
@@ -269,7 +246,7 @@ static bool observe_limit(struct job *job, uint64_t now_ns)
 	job->trouble[0] = '\0';
 	if (job->view.limit.quota_us != limit.quota_us || limit.unlimited)
 		iso_quota_wrote(job->quota, now_ns, limit.unlimited ? 0 : limit.quota_us);
-	take_limit(job, &limit);
+	job_take_limit(job, &limit);
 	return true;
 }
 
@@ -285,12 +262,12 @@ static void observe_ceiling(struct job *job, uint64_t now_ns)
 		return; /* the last known ones stay */
 	job->effective_at_ns = now_ns;
 	job->view.cpus = effective->cpus;
-	job->view.ceiling_ucpu = (int64_t)job->conf->ceiling_ucpu;
+	job->ceiling_ucpu = (int64_t)job->conf->ceiling_ucpu;
 	if (effective->ceiling_ucpu < job->conf->ceiling_ucpu)
-		job->view.ceiling_ucpu = (int64_t)effective->ceiling_ucpu;
+		job->ceiling_ucpu = (int64_t)effective->ceiling_ucpu;
 	/* An ancestor that allows less than the floor limits the job without our help. */
-	if (job->view.ceiling_ucpu < (int64_t)job->conf->floor_ucpu)
-		job->view.ceiling_ucpu = (int64_t)job->conf->floor_ucpu;
+	if (job->ceiling_ucpu < (int64_t)job->conf->floor_ucpu)
+		job->ceiling_ucpu = (int64_t)job->conf->floor_ucpu;
 }
 
 /*
@@ -367,21 +344,24 @@ static void observe_use(struct job *job, uint64_t now_ns)
 }
 
 /* The group was made anew, and we have no hold on it. */
-static bool is_out_of_reach(const struct job *job)
+bool job_is_out_of_reach(const struct job *job)
 {
 	return cgroup_state(job->cgroup) == CGROUP_GONE && job->trouble[0] != '\0';
 }
 
 void job_observe(struct job *job, uint64_t now_ns)
 {
+	job_observe_guard(job);
 	if (cgroup_state(job->cgroup) == CGROUP_GONE)
 		reopen(job, now_ns);
 	bool known = observe_limit(job, now_ns);
 	observe_ceiling(job, now_ns);
+	job->view.ceiling_ucpu =
+		job_floor_only(job) ? (int64_t)job->conf->floor_ucpu : job->ceiling_ucpu;
 	observe_use(job, now_ns);
 	job->view.at_ns = now_ns;
 
-	if (is_out_of_reach(job)) {
+	if (job_is_out_of_reach(job)) {
 		job->view.enforced_ucpu = INT64_MAX;
 	} else if (cgroup_state(job->cgroup) == CGROUP_GONE) {
 		/* No job, no use, no limit to exceed: its share is there for the others. */
@@ -399,96 +379,10 @@ const struct job_view *job_view(const struct job *job)
 	return &job->view;
 }
 
-static int write_quota(struct job *job, uint64_t now_ns, uint64_t quota_us,
-		       struct error *reterr)
-{
-	struct cgroup_limit limit;
-	int r = cgroup_write(job->cgroup, quota_us, reterr);
-
-	job->view.quota_writes++;
-	if (r == 0) {
-		iso_quota_wrote(job->quota, now_ns, quota_us);
-		job->view.written_us = quota_us;
-	}
-	/* Whatever the write said: what counts is what the kernel has now. */
-	if (cgroup_read(job->cgroup, &limit, NULL) == 0)
-		take_limit(job, &limit);
-	return r;
-}
-
-int job_limit(struct job *job, uint64_t now_ns, int64_t entitled_ucpu, struct error *reterr)
-{
-	struct iso_quota_event event = {
-		.now_ns = now_ns,
-		.entitled_ucpu = (uint64_t)entitled_ucpu,
-		.has_used = job->has_used,
-		.used_ns = job->used_ns,
-		.has_periods = job->has_stat,
-		.periods = job->stat.periods,
-		.periods_throttled = job->stat.periods_throttled,
-	};
-	struct iso_quota_update update;
-	int r = 0;
-
-	assert(entitled_ucpu > 0);
-	if (is_out_of_reach(job))
-		return error_set(reterr, -EUNATCH, "%s", job->trouble);
-	if (cgroup_state(job->cgroup) == CGROUP_GONE)
-		return 0;
-	enum iso_status status = iso_quota_step(job->quota, &event, &update);
-	if (status != ISO_OK)
-		return error_set(reterr, -ERANGE, "a share of %lld ucpu is below the least quota",
-				 (long long)entitled_ucpu);
-	job->wake_at_ns = update.wake_at_ns;
-	job->view.debt_ns = update.debt_ns;
-	/* Two that put it right again at every look would refill the job's pool each time. */
-	if (update.write && !job->contested)
-		r = write_quota(job, now_ns, update.quota_us, reterr);
-	if (r == -ENODEV)
-		return 0;
-	if (r == 0 && job->view.enforced_ucpu > entitled_ucpu)
-		r = error_set(reterr, -ESTALE, "cgroup %s still enforces %lld ucpu, not %lld",
-			      job->conf->cgroup, (long long)job->view.enforced_ucpu,
-			      (long long)entitled_ucpu);
-	return r;
-}
-
-uint64_t job_lease_deadline_ns(const struct job *job)
-{
-	return job->deadline_ns;
-}
-
-void job_lease_renew(struct job *job, uint64_t deadline_ns)
-{
-	job->deadline_ns = deadline_ns;
-}
-
-int job_watch_guard(struct job *job, struct loop *loop)
-{
-	(void)job;
-	(void)loop;
-	return 0;
-}
-
-const struct guard_status *job_guard(const struct job *job)
-{
-	(void)job;
-	return NULL;
-}
-
-uint64_t job_wake_at_ns(const struct job *job)
-{
-	return job->wake_at_ns;
-}
-
-uint64_t job_align(const struct job *job, uint64_t at_ns)
-{
-	return iso_quota_align(job->quota, at_ns);
-}
-
 const char *job_state(const struct job *job, const char **ret_reason)
 {
 	enum cgroup_state state = cgroup_state(job->cgroup);
+	const struct guard_status *guard = job_guard(job);
 	const char *missing = job_meter_reason(job);
 
 	if (job->trouble[0] != '\0') {
@@ -496,6 +390,10 @@ const char *job_state(const struct job *job, const char **ret_reason)
 		return cgroup_state_name(CGROUP_DEGRADED);
 	}
 	*ret_reason = cgroup_reason(job->cgroup);
+	if (state == CGROUP_OK && guard != NULL && guard->state == GUARD_NONE) {
+		*ret_reason = "no guard, so only the floor is enforced";
+		return cgroup_state_name(CGROUP_DEGRADED);
+	}
 	if (state == CGROUP_OK && missing != NULL) {
 		*ret_reason = missing;
 		return cgroup_state_name(CGROUP_DEGRADED);

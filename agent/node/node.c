@@ -145,6 +145,7 @@ static int open_all(struct node *node, struct error *reterr)
 		r = job_open(node->conf, node->conf->floor_ucpu, &node->job, reterr);
 	if (r < 0)
 		return r;
+	(void)job_watch_guard(node->job, node->loop);
 	node_map_edges(node);
 	/* The new incarnation must be durable and the share enforced before anybody hears of us. */
 	node_tick(node, clock_now_ns());

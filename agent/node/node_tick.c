@@ -137,6 +137,7 @@ void node_tick(struct node *node, uint64_t now_ns)
 	struct iso_trade_plan plan;
 
 	tell_halt(node);
+	job_lease_renew(node->job, UINT64_MAX); /* no neighbour may bury this node yet */
 	job_observe(node->job, now_ns);
 	const struct job_view *view = job_view(node->job);
 	struct iso_trade_input input = {

@@ -4,6 +4,7 @@
 #include "tests/bench/cluster.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "tests/demo/ports.h"
 
 #define ISOBARD		"agent/isobard"
+#define GUARD		"agent/isobar-guard"
 #define READY_WITHIN_NS 20000000000u
 
 static void node_name(unsigned node, char ret_name[8])
@@ -45,8 +47,10 @@ static void print_neighbour(FILE *file, const struct cluster *cluster, unsigned 
 static int write_conf(const struct cluster *cluster, unsigned node, const char *tick,
 		      struct error *reterr)
 {
-	char path[DEMO_PATH_BYTES], group[DEMO_PATH_BYTES], name[8];
+	char path[DEMO_PATH_BYTES], group[DEMO_PATH_BYTES], guard[PATH_MAX], name[8];
 
+	if (realpath(GUARD, guard) == NULL)
+		return error_errno(reterr, -errno, GUARD);
 	node_name(node, name);
 	groups_path(&cluster->groups, name, group);
 	node_file(cluster, node, "conf", path);
@@ -58,9 +62,9 @@ static int write_conf(const struct cluster *cluster, unsigned node, const char *
 		"floor = 0.02cpu\ncgroup = %s\non-exit = keep\n"
 		"listen = tcp://127.0.0.1:%u\nsecret-key = %s/%s/secret\n"
 		"state-directory = %s/%s\nrun-directory = %s/%s\n"
-		"trading { tick = %s }\n",
+		"trading { tick = %s }\nguard { executable = %s }\n",
 		cluster->count * 100000, name, group, cluster->ports[node], cluster->directory,
-		name, cluster->directory, name, cluster->directory, name, tick);
+		name, cluster->directory, name, cluster->directory, name, tick, guard);
 	if (node == 0)
 		for (unsigned i = 1; i < cluster->count; i++)
 			print_neighbour(file, cluster, i);

@@ -152,10 +152,16 @@ static void write_node(FILE *out, const struct demo *demo, unsigned index)
 		"listen = \"tcp://127.0.0.1:%u\"\n"
 		"secret-key = \"%s/node.secret\"\n"
 		"state-directory = \"%s\"\n"
-		"run-directory = \"%s\"\n",
+		"run-directory = \"%s\"\n"
+		"trading {\n"
+		"\tlease = 5s\n"
+		"}\n"
+		"guard {\n"
+		"\texecutable = \"%s/agent/isobar-guard\"\n"
+		"}\n",
 		node->name, budget, endowment, group,
 		options->dry_run ? "dry-run = yes\ncreate-cgroup = yes\n" : "", node->port,
-		node->directory, node->directory, node->directory);
+		node->directory, node->directory, node->directory, demo->programs);
 	write_neighbours(out, demo, index);
 	fprintf(out,
 		"training {\n"

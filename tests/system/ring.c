@@ -120,7 +120,7 @@ static void write_conf(const struct ring *ring, unsigned index, const unsigned *
 {
 	const struct ring_node *node = &ring->nodes[index];
 	const unsigned neighbours[2] = { ring_right_of(index), ring_left_of(index) };
-	char path[DEMO_PATH_BYTES], group[DEMO_PATH_BYTES];
+	char path[DEMO_PATH_BYTES], group[DEMO_PATH_BYTES], guard[DEMO_PATH_BYTES];
 
 	groups_path(ring->groups, node->name, group);
 	path_join(path, node->directory, "conf");
@@ -130,9 +130,11 @@ static void write_conf(const struct ring *ring, unsigned index, const unsigned *
 		"cluster = " CLUSTER "\nbudget = %ducpu\nnode = %s\nendowment = %ducpu\n"
 		"floor = %ducpu\ncgroup = %s\non-exit = keep\nlisten = tcp://127.0.0.1:%u\n"
 		"secret-key = %s/secret\nstate-directory = %s\nrun-directory = %s/run\n"
-		"trading { tick = 100ms\n fresh = 2s }\n",
+		"trading { tick = 100ms\n fresh = 2s\n lease = 5s }\n"
+		"guard { executable = %s }\n",
 		RING_BUDGET_UCPU, node->name, RING_BUDGET_UCPU / (int)RING_NODES, RING_FLOOR_UCPU,
-		group, node->port, node->directory, node->directory, node->directory);
+		group, node->port, node->directory, node->directory, node->directory,
+		ring_build_path("agent/isobar-guard", guard));
 	for (unsigned k = 0; k < 2; k++)
 		fprintf(file,
 			"neighbour %s {\n address = tcp://127.0.0.1:%u\n public-key = '%s'\n}\n",

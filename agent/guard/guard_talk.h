@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_GUARD_TALK_H
+#define ISO_GUARD_TALK_H
+
+#include "agent/base/error.h"
+#include "agent/guard/guard_wire.h"
+
+/*
+ * One exchange with a guard over its connection: the request with its number
+ * set, and a descriptor to go with it or -1.  0: it answered, and
+ * ret_reply->error says what; -errno: it did not within patience_ns, it has
+ * ended, could not start, or talks another language.  Then it is of no use.
+ */
+int guard_talk(int fd, struct guard_request *request, int passed_fd, uint64_t patience_ns,
+	       struct guard_reply *ret_reply, struct error *reterr);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_JOB_PRIVATE_H
+#define ISO_JOB_PRIVATE_H
+
+/* For job.c, which observes, and job_limit.c, which limits, only. */
+
+#include "agent/node/job.h"
+#include "lib/demand.h"
+#include "lib/quota.h"
+
+struct guard_client;
+
+struct job {
+	const struct conf *conf;
+	struct cgroup *cgroup;
+	struct meter *meter;
+	char meter_error[256]; /* why there is no meter */
+	pid_t worker;	       /* measured in its place in a dry run; 0: none */
+	struct iso_demand demand;
+	struct iso_quota *quota;
+	struct job_view view;
+	struct cgroup_stat stat;
+	bool contested; /* another writer's limit, which is left alone for now */
+	bool has_stat;
+	bool has_used;
+	uint64_t used_ns;
+	uint64_t wake_at_ns;
+	struct guard_client *guard; /* NULL: none needed */
+	uint64_t deadline_ns;	    /* of the lease, as the node has it; 0: none */
+	int64_t ceiling_ucpu; /* what the host allows; the view's may be lower */
+	uint64_t effective_at_ns; /* when the ancestors were last looked at */
+	uint64_t reopen_at_ns;
+	char trouble[256]; /* why it is not known, or not up to us, what the kernel enforces */
+};
+
+/* The limit that the kernel has now, into the view. */
+void job_take_limit(struct job *job, const struct cgroup_limit *limit);
+
+/* The group was made anew, and we have no hold on it. */
+bool job_is_out_of_reach(const struct job *job);
+
+/* Starts nothing yet; a node that needs no guard has none.  -ENOMEM. */
+int job_open_guard(struct job *job, struct error *reterr);
+
+/* Tells the guard the deadline, and looks after it. */
+void job_observe_guard(struct job *job);
+
+/* Whether the floor is the most that may be enforced now. */
+bool job_floor_only(const struct job *job);
+
+#endif
