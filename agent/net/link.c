@@ -21,12 +21,25 @@
 
 #define QUEUE_MESSAGES_MAX 1000
 
-#define NAME_BYTES 64u
+#define NAME_BYTES    64u
+#define ADDRESS_BYTES 160u
+
+/*
+ * libzmq gives up for good on a peer that has refused our key - which one does
+ * that has not been told of us yet.  So a socket that reaches nobody for so
+ * long is made anew; the time doubles while that does not help.
+ */
+#define RENEW_NS_MIN 1000000000u
+#define RENEW_NS_MAX 32000000000u
 
 struct neighbour {
 	char name[NAME_BYTES];
+	char address[ADDRESS_BYTES];
 	char public_key[CURVE_KEY_BYTES];
-	void *socket; /* PUSH; NULL: this place is free */
+	void *socket;	     /* PUSH; NULL: this place is free */
+	bool is_failing;     /* the last message could not be sent */
+	uint64_t failing_ns; /* since when, as a tick has seen it; 0: not */
+	uint64_t renew_after_ns;
 	struct link_peer peer;
 	uint64_t added_ns;
 	bool told; /* its first change of state was logged */
@@ -93,35 +106,60 @@ static bool is_taken(const struct link *link, uint32_t index)
 	return index < link->count && link->neighbours[index].socket != NULL;
 }
 
-/* The socket is set on success only, so that the place is taken from then on. */
-static int open_neighbour(struct link *link, struct neighbour *neighbour,
-			  const struct link_neighbour *from, uint64_t now_ns, struct error *reterr)
+static int open_socket(const struct link *link, const struct neighbour *neighbour,
+		       void **ret_socket, struct error *reterr)
 {
 	void *socket = zmq_socket(link->zmq_context, ZMQ_PUSH);
-	int r;
 
-	assert(strlen(from->name) < NAME_BYTES);
-	*neighbour = (struct neighbour){ .added_ns = now_ns, .peer.changed_ns = now_ns };
-	snprintf(neighbour->name, sizeof(neighbour->name), "%s", from->name);
-	if (from->public_key != NULL)
-		snprintf(neighbour->public_key, sizeof(neighbour->public_key), "%s",
-			 from->public_key);
 	if (socket == NULL)
 		return error_errno(reterr, -errno, "open a socket");
-	r = link->has_keys
-		? curve_client(socket, &link->keys, neighbour->public_key, &limits, reterr)
-		: set_plain(socket, reterr);
+	int r = link->has_keys
+		    ? curve_client(socket, &link->keys, neighbour->public_key, &limits, reterr)
+		    : set_plain(socket, reterr);
 	/* The newest message dominates every older one: keep only that. */
 	if (r == 0 && (r = set_int(socket, ZMQ_CONFLATE, 1)) < 0)
 		error_errno(reterr, r, "set up a socket");
 	if (r == 0)
-		r = curve_connect(socket, from->address, reterr);
+		r = curve_connect(socket, neighbour->address, reterr);
 	if (r < 0) {
 		zmq_close(socket);
 		return r;
 	}
-	neighbour->socket = socket;
+	*ret_socket = socket;
 	return 0;
+}
+
+/* The socket is set on success only, so that the place is taken from then on. */
+static int open_neighbour(struct link *link, struct neighbour *neighbour,
+			  const struct link_neighbour *from, uint64_t now_ns, struct error *reterr)
+{
+	assert(strlen(from->name) < NAME_BYTES);
+	assert(strlen(from->address) < ADDRESS_BYTES);
+	*neighbour = (struct neighbour){
+		.added_ns = now_ns,
+		.renew_after_ns = RENEW_NS_MIN,
+		.peer.changed_ns = now_ns,
+	};
+	snprintf(neighbour->name, sizeof(neighbour->name), "%s", from->name);
+	snprintf(neighbour->address, sizeof(neighbour->address), "%s", from->address);
+	if (from->public_key != NULL)
+		snprintf(neighbour->public_key, sizeof(neighbour->public_key), "%s",
+			 from->public_key);
+	return open_socket(link, neighbour, &neighbour->socket, reterr);
+}
+
+static void renew(struct link *link, struct neighbour *neighbour)
+{
+	void *socket;
+
+	if (open_socket(link, neighbour, &socket, NULL) < 0)
+		return; /* the old one stays, and so does the wish */
+	zmq_close(neighbour->socket);
+	neighbour->socket = socket;
+	neighbour->failing_ns = 0;
+	neighbour->renew_after_ns *= 2;
+	if (neighbour->renew_after_ns > RENEW_NS_MAX)
+		neighbour->renew_after_ns = RENEW_NS_MAX;
 }
 
 /* Tells the allow-list who the neighbours are; extra may be NULL. */
@@ -352,7 +390,8 @@ int link_send(struct link *link, uint32_t neighbour, const void *bytes, size_t s
 	assert(size <= LINK_MESSAGE_BYTES_MAX);
 
 	struct neighbour *to = &link->neighbours[neighbour];
-	if (zmq_send(to->socket, bytes, size, ZMQ_DONTWAIT) >= 0) {
+	to->is_failing = zmq_send(to->socket, bytes, size, ZMQ_DONTWAIT) < 0;
+	if (!to->is_failing) {
 		link->counters.sent++;
 		to->peer.sent++;
 		return 0;
@@ -401,6 +440,18 @@ static void went_silent(struct neighbour *neighbour, double silent_s, uint64_t n
 	neighbour->told = true;
 }
 
+static void look_at_sending(struct link *link, struct neighbour *neighbour, uint64_t now_ns)
+{
+	if (!neighbour->is_failing) {
+		neighbour->failing_ns = 0;
+		neighbour->renew_after_ns = RENEW_NS_MIN;
+	} else if (neighbour->failing_ns == 0) {
+		neighbour->failing_ns = now_ns;
+	} else if (now_ns - neighbour->failing_ns >= neighbour->renew_after_ns) {
+		renew(link, neighbour);
+	}
+}
+
 void link_tick(struct link *link, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < link->count; i++) {
@@ -408,6 +459,8 @@ void link_tick(struct link *link, uint64_t now_ns)
 		uint64_t heard_ns = neighbour->peer.heard_ns;
 		uint64_t since_ns = heard_ns != 0 ? heard_ns : neighbour->added_ns;
 
+		if (neighbour->socket != NULL)
+			look_at_sending(link, neighbour, now_ns);
 		/* Nobody, down and told already, or not silent for long enough. */
 		if (neighbour->socket == NULL || (!neighbour->peer.up && neighbour->told) ||
 		    now_ns < since_ns || now_ns - since_ns < link->down_after_ns)

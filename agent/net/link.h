@@ -55,8 +55,8 @@ const char *link_drop_text(enum link_drop drop);
 typedef bool link_fn(void *context, uint32_t neighbour, const uint8_t *bytes, size_t size);
 
 struct link_neighbour {
-	const char *name; /* shorter than 64 */
-	const char *address;
+	const char *name;    /* shorter than 64 */
+	const char *address; /* shorter than 160 */
 	const char *public_key; /* Z85; NULL or "" without CURVE */
 };
 
@@ -107,7 +107,10 @@ void link_remove(struct link *link, uint32_t neighbour);
 /* Newest message for one neighbour.  0, or -EAGAIN (counted): it is simply not reachable now. */
 int link_send(struct link *link, uint32_t neighbour, const void *bytes, size_t size);
 
-/* Marks neighbours that were silent for too long as down; logs each change once, with duration. */
+/*
+ * Marks neighbours that were silent for too long as down; logs each change once,
+ * with duration.  Tries anew to reach those to whom nothing can be sent.
+ */
 void link_tick(struct link *link, uint64_t now_ns);
 
 /* The neighbour was heard from.  Done by the link itself where there are keys. */

@@ -601,6 +601,23 @@ START_TEST(a_neighbour_that_cannot_be_added_changes_nothing)
 }
 END_TEST
 
+static void a_sends_and_ticks(void)
+{
+	a_sends();
+	link_tick(a.link, clock_now_ns());
+}
+
+START_TEST(who_was_refused_gets_in_once_the_other_knows_him)
+{
+	open_alone(&a);
+	open_alone(&b);
+	ck_assert_uint_eq(add(&a, "b", &b), 0);
+	ck_assert(run_until(b_refused_someone, a_sends_and_ticks, GIVE_UP_NS));
+	ck_assert_uint_eq(add(&b, "a", &a), 0);
+	ck_assert(run_until(b_got_one, a_sends_and_ticks, 3 * GIVE_UP_NS));
+}
+END_TEST
+
 START_TEST(who_listens_nowhere_gets_no_neighbours)
 {
 	struct link_config config = { .keys = &a.keys, .fn = on_message };
@@ -635,6 +652,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_neighbour_that_is_added_later_is_one_like_any_other);
 	tcase_add_test(tcase, who_is_removed_is_not_listened_to_and_its_place_is_used_again);
 	tcase_add_test(tcase, a_neighbour_that_cannot_be_added_changes_nothing);
+	tcase_add_test(tcase, who_was_refused_gets_in_once_the_other_knows_him);
 	tcase_add_test(tcase, who_listens_nowhere_gets_no_neighbours);
 	suite_add_tcase(suite, tcase);
 	return suite;
