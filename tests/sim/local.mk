@@ -1,10 +1,35 @@
-
+sim_world = %D%/world.c %D%/world.h %D%/world_check.c %D%/world_node.c %D%/world_queue.c \
+	%D%/world_state.h
 
 sim_tests += %D%/bandit
 sim_tests += %D%/trade
-%C%_trade_SOURCES = %D%/trade.c %D%/world.c %D%/world.h %D%/world_check.c %D%/world_node.c \
-	%D%/world_queue.c %D%/world_state.h
+%C%_trade_SOURCES = %D%/trade.c $(sim_world)
 sim_tests += %D%/power %D%/quota
 sim_tests += %D%/round
 sim_tests += %D%/registry
 %C%_registry_SOURCES = %D%/registry.c %D%/members.c %D%/members.h
+
+# The published tables: lib/ with rules that can be switched off, in these two programs alone.
+sim_scenario = $(sim_world) %D%/ablate.h %D%/scenario.c %D%/scenario.h %D%/scenarios.c
+sim_ablated = %D%/ablated_share.c %D%/ablated_cost.c
+sim_tests += %D%/oracle
+%C%_oracle_SOURCES = %D%/oracle.c $(sim_scenario)
+nodist_%C%_oracle_SOURCES = $(sim_ablated)
+
+check_PROGRAMS += %D%/tables
+%C%_tables_SOURCES = %D%/tables.c $(sim_scenario)
+nodist_%C%_tables_SOURCES = $(sim_ablated)
+
+# All rows with all their runs: a quarter of an hour on two CPUs.
+sim-tables: %D%/tables
+	%D%/tables
+
+ablate = $(AM_V_GEN)$(MKDIR_P) %D% && cd $(srcdir) && \
+	$(SHELL) tests/model/mutate.sh %D%/ablate.sed
+ablate_needs = %D%/ablate.sed tests/model/mutate.sh
+%D%/ablated_share.c: lib/share.c $(ablate_needs)
+	$(ablate) lib/share.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
+%D%/ablated_cost.c: lib/cost.c $(ablate_needs)
+	$(ablate) lib/cost.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
+CLEANFILES += $(sim_ablated)
+EXTRA_DIST += %D%/ablate.sed

@@ -4,6 +4,7 @@
 #include "tests/sim/world_state.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,9 @@
 
 static void draw_demand(struct world *world, struct node *node)
 {
-	node->cost.demand_ucpu = (int64_t)(300000 + 900000 * world_unit(world));
+	double factor = world->setup.demand > 0 ? world->setup.demand : 1;
+
+	node->cost.demand_ucpu = (int64_t)(factor * (300000 + 900000 * world_unit(world)));
 }
 
 static void partition(struct world *world)
@@ -41,6 +44,7 @@ static void on_weather(struct world *world)
 			if (node->step == STEP_IDLE &&
 			    world_chance(world, world->setup.change * 0.1)) {
 				node->ceiling_ucpu = (int64_t)(400000 + 600000 * world_unit(world));
+				world_touch(world, node);
 				if (node->enforced_ucpu > node->ceiling_ucpu)
 					world_enforce(world, node, node->ceiling_ucpu);
 			}
@@ -49,6 +53,22 @@ static void on_weather(struct world *world)
 	if (world->setup.audit)
 		world_audit(world);
 	world_push(world, (struct event){ .type = EVENT_WEATHER }, 0.1);
+}
+
+static void on_cut(struct world *world)
+{
+	uint32_t half = world->count / 2;
+
+	for (uint32_t i = 0; i < world->count; i++)
+		for (uint32_t j = 0; j < world->count; j++)
+			world->cut[i][j] = (i < half) != (j < half);
+	world_push(world, (struct event){ .type = EVENT_HEAL }, world->setup.cut_s);
+}
+
+static void on_shift(struct world *world)
+{
+	for (uint32_t i = 0; i < world->count / 2; i++)
+		world->nodes[i].cost.demand_ucpu += world->nodes[i].cost.demand_ucpu / 2;
 }
 
 static void on_event(struct world *world, const struct event *event)
@@ -65,6 +85,12 @@ static void on_event(struct world *world, const struct event *event)
 		break;
 	case EVENT_HEAL: memset(world->cut, 0, sizeof(world->cut)); break;
 	case EVENT_WEATHER: on_weather(world); break;
+	case EVENT_CUT: on_cut(world); break;
+	case EVENT_SHIFT: on_shift(world); break;
+	case EVENT_DEATH:
+		world->nodes[event->node].dead = true;
+		world_crash(world, event->node, true);
+		break;
 	}
 }
 
@@ -118,6 +144,13 @@ static void make_edges(struct world *world)
 	}
 }
 
+static uint64_t age_ns(double given_s, double usual_s)
+{
+	if (isinf(given_s))
+		return UINT64_MAX / 2;
+	return (uint64_t)((given_s > 0 ? given_s : usual_s) * SECOND_NS);
+}
+
 static void make_node(struct world *world, uint32_t i)
 {
 	struct node *node = &world->nodes[i];
@@ -138,11 +171,11 @@ static void make_node(struct world *world, uint32_t i)
 		.quant = &world->quant,
 		.uniform_step_q32 = ISO_PRICE_ONE / 64,
 		.gamma = 0.9,
-		.dead_band = 0.005,
+		.dead_band = world->setup.dead_band,
 		.relay_allow = 0.01,
-		.stop_and_wait = true,
-		.base_age_ns = (uint64_t)(32 * TICK_S * SECOND_NS),
-		.fresh_age_ns = 10000000000u,
+		.stop_and_wait = !world->setup.no_wait,
+		.base_age_ns = age_ns(world->setup.base_age_s, 32 * TICK_S),
+		.fresh_age_ns = age_ns(world->setup.fresh_age_s, 10),
 	};
 	node->ceiling_ucpu = (int64_t)(400000 + 600000 * world_unit(world));
 	node->cost = (struct iso_cost){ .kind = world->setup.cost,
@@ -161,6 +194,7 @@ static void make_node(struct world *world, uint32_t i)
 	iso_record_encode(&record, node->cache + ISO_SLOT_BYTES);
 	record.seq = 2;
 	iso_record_encode(&record, node->cache);
+	node->cached = record;
 	world_sync_disk(world, node);
 	world_push(world, (struct event){ .type = EVENT_RESTART, .node = i },
 		   TICK_S * world_unit(world));
@@ -169,7 +203,8 @@ static void make_node(struct world *world, uint32_t i)
 struct world *world_new(const struct world_setup *setup)
 {
 	struct world *world = calloc(1, sizeof(*world));
-	enum iso_status status = iso_quant_init(ISO_QUANT_RHO_DEFAULT, &world->quant);
+	enum iso_status status = iso_quant_init(
+	    setup->rho > 0 ? (uint32_t)(setup->rho * 65536) : ISO_QUANT_RHO_DEFAULT, &world->quant);
 
 	assert(status == ISO_OK);
 	assert(setup->nodes <= WORLD_NODES_MAX);
@@ -190,6 +225,13 @@ struct world *world_new(const struct world_setup *setup)
 			.ceiling_ucpu = INT64_MAX,
 		};
 	world_push(world, (struct event){ .type = EVENT_WEATHER }, 0.5);
+	if (setup->cut_s > 0) {
+		world_push(world, (struct event){ .type = EVENT_CUT }, 30);
+		world_push(world, (struct event){ .type = EVENT_SHIFT }, 80);
+	}
+	if (setup->dies_s > 0)
+		world_push(world, (struct event){ .type = EVENT_DEATH, .node = DEAD_NODE },
+			   setup->dies_s);
 	return world;
 }
 
@@ -263,4 +305,6 @@ void world_restore(struct world *world, uint32_t index, const uint8_t journal[IS
 	memcpy(node->cache, journal, ISO_JOURNAL_BYTES);
 	if (iso_record_recover(node->disk, &node->durable) != ISO_OK)
 		world_violate(world, "the backup is damaged", index, 0);
+	node->cached = node->durable;
+	world_touch(world, node);
 }

@@ -34,6 +34,7 @@ enum world_mutant {
 	WORLD_LOWER_LATE,       /* the quota is lowered after the messages have left */
 };
 
+/* Zero is what the word in brackets says. */
 struct world_setup {
 	uint64_t seed;
 	uint32_t nodes;
@@ -41,6 +42,15 @@ struct world_setup {
 	enum world_mutant mutant;
 	enum iso_share_mode mode;
 	enum iso_cost_kind cost;
+	double rho;             /* of the logarithmic codes [0.25] */
+	double dead_band;
+	double base_age_s;      /* T_base [32 ticks]; INFINITY: any reference will do */
+	double fresh_age_s;     /* T_fresh [10 s]; INFINITY: any price counts */
+	bool no_wait;           /* several transfers in flight per direction of an edge */
+	double demand;          /* factor on every demand [1] */
+	double noise;           /* standard deviation of the measured marginal cost, relative */
+	double cut_s;           /* both halves apart from 30 s for so long; demands shift at 80 s */
+	double dies_s;          /* node 5 loses power at this time, for good [never] */
 	double loss;
 	double duplicate;
 	double delay_s;         /* mean, exponential */
@@ -54,6 +64,7 @@ struct world_setup {
 
 struct world_counts {
 	uint64_t events, messages, lost, duplicated, credits, debits, quota_writes, aborts;
+	uint64_t transfers; /* debits, each edge by itself */
 	uint64_t kills[8], powers[8];   /* per step at which the node was */
 	uint64_t partitions, audits, skewed, reread, torn;
 };
@@ -76,8 +87,12 @@ const char *world_violation(const struct world *world);
 const struct world_counts *world_counts(const struct world *world);
 double world_time_s(const struct world *world);
 
-/* (F(enforced) - F*) / F*, F* by bisection on the exact box problem. */
-double world_gap(const struct world *world);
+/*
+ * (F(enforced) - F*) / F*, F* by bisection on the exact box problem, over the
+ * nodes that are not dead and what they own.
+ * ret_distance: half of sum |enforced - optimum|, as a fraction of that; may be NULL.
+ */
+double world_gap(const struct world *world, double *ret_distance);
 
 /* Depends on every event so far: equal for equal seeds. */
 uint64_t world_digest(const struct world *world);

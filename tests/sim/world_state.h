@@ -6,6 +6,8 @@
 
 /* Inside of tests/sim/world*.c only. */
 
+#define DEAD_NODE 5u
+
 #define SECOND_NS     1000000000.0
 #define TICK_S	      0.2
 #define SYNC_S	      0.005
@@ -25,7 +27,16 @@ enum step {
 	STEP_COUNT,
 };
 
-enum event_type { EVENT_STEP = 1, EVENT_MESSAGE, EVENT_RESTART, EVENT_HEAL, EVENT_WEATHER };
+enum event_type {
+	EVENT_STEP = 1,
+	EVENT_MESSAGE,
+	EVENT_RESTART,
+	EVENT_HEAL,
+	EVENT_WEATHER,
+	EVENT_CUT,
+	EVENT_SHIFT,
+	EVENT_DEATH,
+};
 
 struct event {
 	uint64_t at_ns;
@@ -42,23 +53,31 @@ struct message {
 	uint8_t bytes[ISO_EDGE_BYTES];
 };
 
+/* What a node adds to the sums of the invariants, as last looked at. */
+struct world_part {
+	int64_t enforced, share, endowment, sent_less_received;
+};
+
 struct node {
 	struct iso_trade *trade;
 	struct iso_trade_config config;
 	struct iso_trade_peer peers[ISO_DEGREE_MAX];
 	uint32_t peer_index[ISO_DEGREE_MAX]; /* node at the other end */
 	uint32_t peer_edge[ISO_DEGREE_MAX];  /* number of this edge there */
-	struct iso_cost cost;
+	struct iso_cost cost; /* true, without noise */
+	double noise;
 	int64_t ceiling_ucpu;
 	double rate, offset_ns;
-	bool up, powered, distrusted;
+	bool up, powered, distrusted, dead;
 	uint32_t epoch;
 	enum step step;
 	struct iso_trade_plan plan;
 	uint64_t written_seq, durable_seq;
 	int64_t enforced_ucpu, lower_late_ucpu;
 	uint8_t disk[ISO_JOURNAL_BYTES], cache[ISO_JOURNAL_BYTES];
-	struct iso_record durable; /* what the disk would give */
+	struct iso_record durable, cached; /* what disk and page cache would give */
+	bool touched;
+	struct world_part part;
 	uint32_t inbox[INBOX_MAX], inbox_count;
 	uint64_t told[ISO_DEGREE_MAX];	   /* WORLD_AMOUNTS: S in the last message */
 	uint64_t believed[ISO_DEGREE_MAX]; /* WORLD_AMOUNTS: sum of the amounts that came */
@@ -79,6 +98,8 @@ struct world {
 	uint32_t *spare, spare_count, message_max;
 	struct world_counts counts;
 	struct iso_audit_node *snapshots;
+	struct world_part sums;
+	uint32_t touched[WORLD_NODES_MAX], touched_count;
 	bool calm;
 	bool broken;
 	char violation[200];
@@ -104,6 +125,7 @@ void world_sync_disk(struct world *world, struct node *node);
 void world_enforce(struct world *world, struct node *node, int64_t ucpu);
 
 /* What must hold. */
+void world_touch(struct world *world, struct node *node); /* it has changed: look at it */
 void world_violate(struct world *world, const char *what, uint32_t node, int64_t by);
 void world_check(struct world *world);
 void world_audit(struct world *world);
