@@ -27,7 +27,8 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/share.c %D%/share.h \
 	%D%/status.c %D%/status.h \
 	%D%/trade.c %D%/trade.h %D%/trade_state.h \
-	%D%/trade_message.c %D%/trade_view.c \
+	%D%/trade_drain.c %D%/trade_lease.c %D%/trade_message.c %D%/trade_op.c \
+	%D%/trade_view.c \
 	%D%/wire/edge.c %D%/wire/edge.h
 # Same result on every machine: no contraction into FMA.
 %C%_libisobar_a_CFLAGS = $(AM_CFLAGS) -ffp-contract=off

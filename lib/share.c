@@ -257,6 +257,7 @@ const char *iso_share_reason_text(enum iso_share_reason reason)
 	case ISO_SHARE_GAVE: return "it gave";
 	case ISO_SHARE_HELD: return "giving is held";
 	case ISO_SHARE_ABORTED: return "the quota could not be lowered";
+	case ISO_SHARE_LEAVING: return "the neighbour is leaving";
 	}
 	assert(!"reason");
 	return "";

@@ -98,6 +98,7 @@ enum iso_status iso_trade_init(void *memory, size_t size, const struct iso_trade
 	trade->peers = config->peers;
 	trade->peer_count = config->peer_count;
 	trade->share = config->share;
+	iso_lease_init(&config->lease, 0, &trade->lease);
 	trade->digest = digest_of(config);
 	trade->edges_max = ledger.edges_max;
 	assert_valid(trade);
@@ -113,8 +114,36 @@ enum iso_status iso_trade_genesis(const struct iso_trade_config *config, uint32_
 	return iso_ledger_genesis(&ledger, gen, endowment_ucpu, ret_record);
 }
 
+enum iso_status iso_trade_admit(const struct iso_trade_config *config, const struct iso_record *old,
+				const struct iso_ledger_admission *admission,
+				struct iso_record *ret_record)
+{
+	struct iso_ledger_config ledger = ledger_config(config);
+
+	return iso_ledger_admit(&ledger, old, admission, ret_record);
+}
+
+/* The edges to the configured peers; those of the journal alone stay dormant. */
+static enum iso_status wake_peers(struct iso_trade *trade)
+{
+	for (uint32_t k = 0; k < trade->peer_count; k++) {
+		uint32_t index = 0;
+		enum iso_status status = iso_ledger_edge(trade->ledger, trade->peers[k].node,
+							 trade->peers[k].gen, &index);
+
+		if (status == ISO_E_UNKNOWN)
+			continue;
+		if (status != ISO_OK)
+			return status;
+		trade->edges[index].dormant =
+		    (trade->ledger->edges[index].flags & ISO_EDGE_STATE_FOLDED) != 0;
+	}
+	return ISO_OK;
+}
+
 enum iso_status iso_trade_open(struct iso_trade *trade, const struct iso_record *record)
 {
+	const struct iso_lease_params lease = trade->lease.params;
 	enum iso_status status = iso_ledger_open(trade->ledger, record);
 
 	if (status != ISO_OK)
@@ -122,22 +151,16 @@ enum iso_status iso_trade_open(struct iso_trade *trade, const struct iso_record 
 	memset(trade->edges, 0, trade->edges_max * sizeof(struct trade_edge));
 	for (uint32_t k = 0; k < trade->ledger->edge_count; k++)
 		trade->edges[k].dormant = true;
-	for (uint32_t k = 0; k < trade->peer_count; k++) {
-		uint32_t index = 0;
-
-		status = iso_ledger_edge(trade->ledger, trade->peers[k].node, trade->peers[k].gen,
-					 &index);
-		/* Not admitted, or the administrator has the edges. */
-		if (status == ISO_E_UNKNOWN)
-			continue;
-		if (status != ISO_OK) {
-			iso_ledger_close(trade->ledger);
-			return status;
-		}
-		trade->edges[index].dormant = false;
+	status = wake_peers(trade);
+	if (status != ISO_OK) {
+		iso_ledger_close(trade->ledger);
+		return status;
 	}
 	trade->seq = 0;
 	trade->turn = 0;
+	trade->closing = trade->leaving = trade->frozen = 0;
+	trade->ended_gen = trade->tombstone_gen = 0;
+	iso_lease_init(&lease, trade->ledger->inc, &trade->lease);
 	assert_valid(trade);
 	return ISO_OK;
 }
@@ -192,6 +215,23 @@ static void take_up(struct iso_trade *trade)
 	}
 }
 
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* What is not acknowledged stays within the budget: more would look forged at the other end. */
+int64_t iso_trade_allowance(const struct iso_trade *trade, uint32_t index)
+{
+	const struct iso_ledger_edge *edge = &trade->ledger->edges[index];
+	int64_t under_way = (int64_t)(edge->sent - edge->acked);
+	int64_t left = smaller(trade->ledger->budget_ucpu - under_way,
+			       ISO_UNITS_MAX - (int64_t)edge->sent);
+
+	assert(edge->acked <= edge->sent);
+	return left > 0 ? left : 0;
+}
+
 /* One edge with news; offer is of what was still there before.  Returns how much it gives. */
 static int64_t decide_on(struct iso_trade *trade, uint32_t k, const struct iso_share_offer *offer,
 			 int64_t room_ucpu)
@@ -205,6 +245,11 @@ static int64_t decide_on(struct iso_trade *trade, uint32_t k, const struct iso_s
 		edge->reason = ISO_SHARE_HELD;
 		return 0;
 	}
+	if (!trade_edge_gives(trade, k)) {
+		edge->reason = ISO_SHARE_LEAVING;
+		return 0;
+	}
+	room_ucpu = smaller(room_ucpu, iso_trade_allowance(trade, k));
 	/* The price was formed before our last transfer came in: it does not count. */
 	if (trade->share.stop_and_wait && !edge->settled) {
 		edge->reason = ISO_SHARE_WAITING;
@@ -249,7 +294,6 @@ static int64_t decide(struct iso_trade *trade)
 		offer = iso_share_offer(&trade->cost, &trade->box, share_ucpu - debited, relay_q32);
 	}
 	assert(iso_ledger_holdings(ledger) == share_ucpu - debited);
-	trade->turn = count != 0 ? (trade->turn + 1) % count : 0;
 	return debited;
 }
 
@@ -266,12 +310,36 @@ static struct iso_trade_plan plan_of(const struct iso_trade *trade, int64_t cred
 		.debited_ucpu = debited_ucpu,
 		.lower = ledger->phase == ISO_LEDGER_LOWERING,
 		.record = iso_ledger_changed(ledger),
+		.op_status = trade->op_status,
+		.op_moved_ucpu = trade->op_moved_ucpu,
 	};
+}
+
+/* The ceiling of this tick: without a lease, no more than the floor. */
+static int64_t enforceable(const struct iso_trade *trade, int64_t ceiling_ucpu)
+{
+	return iso_trade_leased(trade) ? ceiling_ucpu
+				       : smaller(ceiling_ucpu, trade->ledger->floor_ucpu);
+}
+
+/* What comes before any transfer: the operation, and what neighbours have said of themselves. */
+static void change_state(struct iso_trade *trade, const struct iso_trade_input *input)
+{
+	int64_t floor_ucpu = trade->ledger->floor_ucpu;
+
+	iso_trade_apply(trade, input->op);
+	iso_trade_freeze(trade);
+	iso_trade_leave(trade);
+	/* Who drains shows the price of one that may own no more than its floor. */
+	trade->box = (struct iso_box){ floor_ucpu,
+				       trade_drains(trade) ? floor_ucpu : input->ceiling_ucpu };
 }
 
 enum iso_status iso_trade_begin(struct iso_trade *trade, const struct iso_trade_input *input,
 				struct iso_trade_plan *ret_plan)
 {
+	struct iso_ledger *ledger = trade->ledger;
+
 	assert_valid(trade);
 	assert(input->now_ns >= trade->now_ns);
 	if (input->ceiling_ucpu <= 0 || input->enforced_ucpu < 0 ||
@@ -279,16 +347,21 @@ enum iso_status iso_trade_begin(struct iso_trade *trade, const struct iso_trade_
 		return ISO_E_RANGE;
 	trade->cost = input->cost;
 	trade->hold = input->hold;
+	trade->enforced_ucpu = input->enforced_ucpu;
 	trade->now_ns = input->now_ns;
-	trade->box = (struct iso_box){ trade->ledger->floor_ucpu, input->ceiling_ucpu };
+	/* What was promised before a start is forgotten: as if all of it was just now. */
+	if (ledger->phase == ISO_LEDGER_OPENED)
+		trade->started_ns = input->now_ns;
 
-	int64_t credited = iso_ledger_begin(trade->ledger);
+	int64_t credited = iso_ledger_begin(ledger);
 
+	change_state(trade, input);
 	trade->gave.reason = ISO_SHARE_SILENT;
 	take_up(trade);
-	int64_t debited = decide(trade);
+	int64_t debited = trade_drains(trade) ? iso_trade_drain(trade) : decide(trade);
 
-	iso_ledger_plan(trade->ledger, input->ceiling_ucpu, input->enforced_ucpu);
+	trade->turn = ledger->edge_count != 0 ? (trade->turn + 1) % ledger->edge_count : 0;
+	iso_ledger_plan(ledger, enforceable(trade, input->ceiling_ucpu), input->enforced_ucpu);
 	*ret_plan = plan_of(trade, credited, debited);
 	return ISO_OK;
 }
@@ -319,6 +392,10 @@ void iso_trade_abort(struct iso_trade *trade, struct iso_trade_plan *ret_plan)
 	}
 	trade->gave.reason = ISO_SHARE_ABORTED;
 	(void)iso_ledger_abort(ledger);
+	if (trade->op_kind == ISO_OP_BURN && trade->op_status == ISO_OK) {
+		trade->op_status = ISO_E_BUSY;
+		trade->op_moved_ucpu = 0;
+	}
 	*ret_plan = plan_of(trade, credited, 0);
 }
 
@@ -344,6 +421,16 @@ void iso_trade_code_price(struct iso_trade *trade, struct trade_edge *edge)
 		*shown = (struct trade_shown){ trade->seq, (float)code.value_q32 };
 }
 
+/* Every other message at most: a later life of the peer hears them, too. */
+static void next_tombstone(struct iso_trade *trade)
+{
+	bool again = trade->tombstone_gen != 0 && trade->tombstone_edge == trade->ended_edge;
+
+	trade->tombstone_gen = again ? 0 : trade->ended_gen;
+	trade->tombstone_edge = trade->ended_edge;
+	trade->ended_gen = 0;
+}
+
 int64_t iso_trade_commit(struct iso_trade *trade, uint64_t durable_seq)
 {
 	struct iso_ledger *ledger = trade->ledger;
@@ -355,10 +442,16 @@ int64_t iso_trade_commit(struct iso_trade *trade, uint64_t durable_seq)
 	trade->offer =
 	    iso_share_offer(&trade->cost, &trade->box, share_ucpu, relay_at(trade, share_ucpu));
 	trade->head_ucpu = iso_share_head(&trade->share, trade->box.ceiling_ucpu, share_ucpu);
+	if (trade_drains(trade))
+		trade->head_ucpu = 0;
 	trade->degree = degree_of(trade);
 	/* At its end prices count no more until the next start; what was given still does. */
-	if (trade->seq < UINT32_MAX)
+	if (trade->seq < UINT32_MAX) {
 		trade->seq++;
+		/* Not before the tick began: a lease that counts from then is not too long. */
+		iso_lease_sent(&trade->lease, trade->seq, trade->now_ns);
+	}
+	next_tombstone(trade);
 	for (uint32_t k = 0; k < ledger->edge_count; k++)
 		if (trade_edge_live(trade, k))
 			iso_trade_code_price(trade, &trade->edges[k]);

@@ -10,6 +10,7 @@
 #include "lib/ledger/audit.h"
 #include "lib/ledger/lease.h"
 #include "lib/ledger/ledger.h"
+#include "lib/ledger/op.h"
 #include "lib/ledger/record.h"
 #include "lib/share.h"
 #include "lib/status.h"
@@ -20,7 +21,8 @@
  * order that keeps the sum of shares equal to the budget.  A tick:
  *
  *     iso_trade_receive()   for every message that has come
- *     iso_trade_begin()     credits, prices, debits; the plan says what to do:
+ *     iso_trade_begin()     credits, the administrator's operation, prices, debits; the plan
+ *                           says what to do:
  *     if plan.lower         lower the quota to plan.limit_ucpu, READ IT BACK, then
  *                           iso_trade_lowered(); on any failure iso_trade_abort()
  *     if plan.record        iso_trade_record(), write it, fdatasync; a failure is
@@ -28,11 +30,14 @@
  *     iso_trade_commit()    only now:
  *     raise                 the quota to what commit returned, if it is more than enforced
  *     send                  iso_trade_message() on every edge, also when nothing changed
+ *     answer                the operation, if there was one and plan.op_status is ISO_OK
  *
  * A call out of turn fails an assertion; messages cannot be had before the
  * commit.  Start: init, open (with the journal's record), then a tick like
  * any other, whose record (the new incarnation) must be durable before the
  * first message; what arrives before that is dropped.
+ *
+ * All times are CLOCK_BOOTTIME: leases go on while the machine sleeps.
  */
 
 struct iso_trade;
@@ -47,10 +52,10 @@ struct iso_trade_config {
 	uint64_t node;
 	uint32_t epoch;
 	uint64_t shared_digest; /* of what else all nodes must agree on; part of the frame's */
-	int64_t budget_ucpu;
+	int64_t budget_ucpu;    /* of a new node; the journal's holds from then on */
 	int64_t floor_ucpu;
 	struct iso_share_params share;
-	struct iso_lease_params lease;
+	struct iso_lease_params lease; /* zeros: no leases, and nothing is closed without a word */
 	uint32_t edges_max;     /* peers, and edges that only the journal knows; 0: 64 */
 	const struct iso_trade_peer *peers; /* borrowed for as long as the node is used */
 	uint32_t peer_count;
@@ -68,14 +73,32 @@ ISO_MUST_USE enum iso_status iso_trade_init(void *memory, size_t size,
 					    const struct iso_trade_config *config,
 					    struct iso_trade **ret_trade);
 
-/* The record that makes a new node's journal.  ISO_E_RANGE as iso_ledger_genesis(). */
+/*
+ * The record that makes a new node's journal; generation and endowment 0 for
+ * one that waits for its admission.  ISO_E_RANGE as iso_ledger_genesis().
+ */
 ISO_MUST_USE enum iso_status iso_trade_genesis(const struct iso_trade_config *config, uint32_t gen,
 					       int64_t endowment_ucpu,
 					       struct iso_record *ret_record);
 
 /*
+ * Begins a new generation of a node that was never admitted or has halted:
+ * the record that follows old, the journal's newest.  Once it is durable the
+ * shell closes the trade, makes it anew with the peers of the admission, and opens
+ * it with this record.  A deadline of the generation before is void then.
+ * The statuses of iso_ledger_admit().
+ */
+ISO_MUST_USE enum iso_status iso_trade_admit(const struct iso_trade_config *config,
+					     const struct iso_record *old,
+					     const struct iso_ledger_admission *admission,
+					     struct iso_record *ret_record);
+
+/*
  * Takes up the journal's state.  Edges of the journal that are not among the
- * configured peers keep their counters and stay dormant.
+ * configured peers keep their counters and stay dormant, and so do tombstones.
+ * A peer to whom the configuration must not make an edge (iso_ledger_edge())
+ * waits for the operation that does.  The lease begins anew: see
+ * iso_trade_lease_resume().
  * ISO_E_FOREIGN, ISO_E_FULL, ISO_E_MALFORMED as iso_ledger_open().
  */
 ISO_MUST_USE enum iso_status iso_trade_open(struct iso_trade *trade,
@@ -94,7 +117,7 @@ enum iso_trade_drop {
 	ISO_DROP_ADDRESS,       /* for another node */
 	ISO_DROP_SENDER,        /* source is not who the link authenticated, or is no peer */
 	ISO_DROP_GENERATION,
-	ISO_DROP_CLOSED,        /* edge closed or dormant, or this node is not open yet */
+	ISO_DROP_CLOSED,        /* edge closed, closing or dormant, or this node is not open yet */
 	ISO_DROP_HALTED,
 	/* The rest of the message was used, its price was not: */
 	ISO_DROP_STALE,         /* older than the newest */
@@ -106,7 +129,7 @@ const char *iso_trade_drop_text(enum iso_trade_drop drop);
 /*
  * Takes in one message; never between begin and commit.  sender: the node id
  * that the link has authenticated.
- * now_ns: monotonic, never before an earlier call's.
+ * now_ns: never before an earlier call's.
  * ISO_OK also for stale prices.  Otherwise it was dropped whole and counted:
  * the statuses of iso_edge_decode(), ISO_E_FOREIGN (cluster, address, sender,
  * generation), ISO_E_CONFIG, ISO_E_UNKNOWN (closed), ISO_E_HALTED: this
@@ -122,6 +145,7 @@ struct iso_trade_input {
 	int64_t ceiling_ucpu;   /* configured or effective, whichever is less, now; > 0 */
 	struct iso_cost cost;   /* with this tick's measured demand; passes iso_cost_check() */
 	bool hold;              /* give nothing, e.g. while the cgroup is in conflict */
+	const struct iso_op *op; /* to apply in this tick; NULL: none; borrowed for the call */
 };
 
 struct iso_trade_plan {
@@ -132,6 +156,14 @@ struct iso_trade_plan {
 	int64_t debited_ucpu;
 	bool lower;             /* to limit_ucpu, before the record */
 	bool record;            /* write one, make it durable */
+	/*
+	 * What became of the operation: statuses of iso_ledger_apply().  ISO_OK: to be
+	 * answered after the commit, with what it moved.  ISO_E_BUSY also for a
+	 * CLOSE whose time has not come, see iso_trade_close_at_ns(), and for a
+	 * BURN that was aborted; ISO_E_RANGE also for a CLOSE where there are no leases.
+	 */
+	enum iso_status op_status;
+	int64_t op_moved_ucpu;
 };
 
 /* ISO_E_RANGE: an input outside of what its comment says; nothing has changed then. */
@@ -142,7 +174,10 @@ ISO_MUST_USE enum iso_status iso_trade_begin(struct iso_trade *trade,
 /* ISO_E_RANGE: readback is still above plan.limit_ucpu: try again, or abort. */
 ISO_MUST_USE enum iso_status iso_trade_lowered(struct iso_trade *trade, int64_t readback_ucpu);
 
-/* Undoes the debits of this tick and keeps its credits; the plan is replaced (lower is false). */
+/*
+ * Undoes the debits of this tick, and its operation if that was a BURN; keeps its credits.
+ * The plan is replaced (lower is false).
+ */
 void iso_trade_abort(struct iso_trade *trade, struct iso_trade_plan *ret_plan);
 
 /* The record to make durable: encode it with iso_record_encode() or hand it to the journal. */
@@ -155,12 +190,30 @@ void iso_trade_record(struct iso_trade *trade, struct iso_record *ret_record);
  */
 int64_t iso_trade_commit(struct iso_trade *trade, uint64_t durable_seq);
 
-/* Number of edges: index < count in the calls below; stable until the next open. */
+/*
+ * Until when the kernel may enforce more than the floor, as it was after the
+ * last begin or message.  0: no lease yet.  UINT64_MAX: none is needed.  It
+ * may fall from UINT64_MAX when an edge is opened: tell it to whoever enforces
+ * it before the operation is answered.
+ */
+uint64_t iso_trade_lease_deadline(const struct iso_trade *trade);
+
+/* After open: a deadline of an agent before, of this boot and generation. */
+void iso_trade_lease_resume(struct iso_trade *trade, uint64_t deadline_ns);
+
+/*
+ * When the edge may be closed without a word on its peer's death, as things
+ * are: a message of the peer's puts it off until a CLOSE has been asked for.
+ * UINT64_MAX: never.
+ */
+uint64_t iso_trade_close_at_ns(const struct iso_trade *trade, uint32_t index);
+
+/* Number of edges: index < count in the calls below.  They stay; OPEN may add one. */
 uint32_t iso_trade_edges(const struct iso_trade *trade);
 
 /*
  * The message for an edge, the same bytes until the next begin.  Only between
- * commit and begin.  ISO_E_UNKNOWN: nothing is sent on this edge (closed, dormant).
+ * commit and begin.  ISO_E_UNKNOWN: nothing is sent on this edge (closed, closing, dormant).
  * ISO_E_HALTED.
  */
 ISO_MUST_USE enum iso_status iso_trade_message(const struct iso_trade *trade, uint32_t index,
@@ -183,6 +236,12 @@ struct iso_trade_status {
 	/* The newest transfer of the last tick; another reason than GAVE: there was none. */
 	struct iso_share_decision gave;
 	uint32_t gave_edge;
+	int64_t budget_ucpu;
+	uint32_t flags;         /* ISO_NODE_* */
+	uint64_t last_op;
+	int64_t last_op_ucpu;
+	bool lease_valid;       /* more than the floor may be enforced, at the newest time seen */
+	uint64_t lease_deadline_ns; /* iso_trade_lease_deadline() */
 	enum iso_halt halt;
 	uint64_t received;      /* messages taken in */
 	uint64_t drops[ISO_DROP_COUNT];
@@ -193,14 +252,18 @@ struct iso_trade_edge {
 	uint64_t peer;
 	uint32_t peer_gen;
 	uint32_t flags;         /* ISO_EDGE_STATE_* */
-	bool dormant;           /* in the journal, not in the configuration */
+	bool dormant;           /* in the journal, not in the configuration; or a tombstone */
+	bool closing;           /* a CLOSE waits until it may be done: nothing is sent or taken */
+	bool leaving;           /* the peer says so */
+	bool settled;           /* leaving: the peer has frozen it, and nothing is in flight */
+	uint64_t close_at_ns;   /* iso_trade_close_at_ns() */
 	uint64_t sent;          /* S, durable */
 	uint64_t received;      /* R, durable */
 	uint64_t acked;         /* the peer's R as last heard */
 	uint32_t peer_inc;
 	uint64_t peer_seq;
 	uint64_t last_ns;       /* when the newest message came, to 17 ms; 0: never in this run */
-	struct iso_share_heard heard;           /* valid: the price is known, not older than T_fresh */
+	struct iso_share_heard heard;           /* valid: the price is known, within T_fresh */
 	double remainder_ucpu;
 	enum iso_share_reason reason;           /* of the last decision */
 };

@@ -98,6 +98,30 @@ static void take_price(struct iso_trade *trade, uint32_t index, const struct iso
 	edge->settled = frame->received == trade->ledger->edges[index].sent;
 }
 
+/* Whether the life that the message comes from has ended, as this edge shows. */
+static void note_ended(struct iso_trade *trade, uint32_t index, uint32_t source_gen)
+{
+	uint32_t peer_gen = trade->ledger->edges[index].peer_gen;
+
+	if (source_gen > peer_gen ||
+	    (source_gen == peer_gen && iso_ledger_edge_credits(trade->ledger, index)))
+		return;
+	/* If there are several, not always the same one. */
+	if (trade->ended_gen != 0 && trade->ended_edge != trade->tombstone_edge)
+		return;
+	trade->ended_edge = index;
+	trade->ended_gen = source_gen;
+}
+
+/* A neighbour says that a life of this node has ended. */
+static enum iso_status take_tombstone(struct iso_trade *trade, const struct iso_edge_frame *frame)
+{
+	if (frame->destination_gen != trade->ledger->gen)
+		return drop(trade, ISO_DROP_GENERATION, ISO_E_FOREIGN);
+	iso_ledger_void(trade->ledger);
+	return drop(trade, ISO_DROP_HALTED, ISO_E_HALTED);
+}
+
 /* Whom the message is for and from; the checks of the edge record come after. */
 static enum iso_status check_envelope(struct iso_trade *trade, const struct iso_edge_frame *frame,
 				      uint64_t sender, uint32_t *ret_index)
@@ -110,6 +134,9 @@ static enum iso_status check_envelope(struct iso_trade *trade, const struct iso_
 		return drop(trade, ISO_DROP_ADDRESS, ISO_E_FOREIGN);
 	if (frame->source != sender || iso_ledger_find(ledger, sender, ret_index) != ISO_OK)
 		return drop(trade, ISO_DROP_SENDER, ISO_E_FOREIGN);
+	if ((frame->flags & ISO_EDGE_TOMBSTONE) != 0)
+		return take_tombstone(trade, frame);
+	note_ended(trade, *ret_index, frame->source_gen);
 	if (frame->destination_gen != ledger->gen ||
 	    frame->source_gen != ledger->edges[*ret_index].peer_gen)
 		return drop(trade, ISO_DROP_GENERATION, ISO_E_FOREIGN);
@@ -141,12 +168,52 @@ enum iso_status iso_trade_receive(struct iso_trade *trade, uint64_t now_ns, uint
 	status = iso_ledger_heard(ledger, index,
 				  &(struct iso_ledger_news){ .sent = frame.sent,
 							     .received = frame.received,
-							     .known_inc = frame.echo_inc });
+							     .known_inc = frame.echo_inc,
+							     .budget_ucpu = frame.budget_ucpu });
 	if (status != ISO_OK)
 		return drop(trade, ISO_DROP_HALTED, status);
 	trade->received++;
+	(void)iso_lease_heard(&trade->lease, frame.echo_inc, frame.echo_seq);
+	/* Neither is ever taken back: an old message says it as well as a new one. */
+	if ((frame.flags & ISO_EDGE_LEAVING) != 0)
+		trade->leaving |= (uint64_t)1 << index;
+	if ((frame.flags & ISO_EDGE_FROZEN) != 0)
+		trade->frozen |= (uint64_t)1 << index;
 	take_price(trade, index, &frame);
 	return ISO_OK;
+}
+
+/* To a life of the peer that has ended, should it still be there: names alone. */
+static void encode_tombstone(const struct iso_trade *trade, uint8_t ret_bytes[ISO_EDGE_BYTES])
+{
+	const struct iso_ledger *ledger = trade->ledger;
+
+	iso_edge_encode(
+	    &(struct iso_edge_frame){ .cluster = ledger->cluster,
+				      .epoch = ledger->epoch,
+				      .digest = trade->digest,
+				      .source = ledger->node,
+				      .destination = ledger->edges[trade->tombstone_edge].peer,
+				      .source_gen = ledger->gen,
+				      .destination_gen = trade->tombstone_gen,
+				      .inc = ledger->inc,
+				      .seq = trade->seq,
+				      .budget_ucpu = ledger->budget_ucpu,
+				      .flags = ISO_EDGE_TOMBSTONE },
+	    ret_bytes);
+}
+
+static uint16_t flags_of(const struct iso_trade *trade, uint32_t index)
+{
+	uint32_t flags = 0;
+
+	if ((trade->ledger->flags & ISO_NODE_LEAVING) != 0)
+		flags |= ISO_EDGE_LEAVING;
+	if ((trade->ledger->edges[index].flags & ISO_EDGE_STATE_FROZEN) != 0)
+		flags |= ISO_EDGE_FROZEN;
+	if (trade_shown(&trade->edges[index], trade->seq) != NULL)
+		flags |= ISO_EDGE_REFERABLE;
+	return (uint16_t)flags;
 }
 
 enum iso_status iso_trade_message(const struct iso_trade *trade, uint32_t index, uint64_t *ret_peer,
@@ -155,16 +222,21 @@ enum iso_status iso_trade_message(const struct iso_trade *trade, uint32_t index,
 	const struct iso_ledger *ledger = trade->ledger;
 
 	assert(ledger->phase == ISO_LEDGER_IDLE);
-	if (index >= ledger->edge_count || !trade_edge_live(trade, index))
+	if (index >= ledger->edge_count ||
+	    (!trade_edge_live(trade, index) && !trade_tombstone(trade, index)))
 		return ISO_E_UNKNOWN;
 	if (ledger->halt != ISO_HALT_NONE)
 		return ISO_E_HALTED;
 
 	const struct iso_ledger_edge *counters = &ledger->edges[index];
-	struct trade_edge *edge = &trade->edges[index];
-	bool referable = trade_shown(edge, trade->seq) != NULL;
+	const struct trade_edge *edge = &trade->edges[index];
 	bool exact = trade->share.mode == ISO_SHARE_NONE;
 
+	*ret_peer = counters->peer;
+	if (trade_tombstone(trade, index)) {
+		encode_tombstone(trade, ret_bytes);
+		return ISO_OK;
+	}
 	/* Only what is durable may be told. */
 	assert(counters->debit == 0);
 	assert(counters->credit == 0);
@@ -186,12 +258,11 @@ enum iso_status iso_trade_message(const struct iso_trade *trade, uint32_t index,
 				      .base_seq = edge->reference_seq,
 				      .symbol = edge->symbol,
 				      .exact_q32 = exact ? trade->offer.price_q32 : 0,
-				      .flags = referable ? ISO_EDGE_REFERABLE : 0,
+				      .flags = flags_of(trade, index),
 				      .curvature = trade->offer.curvature,
 				      .head_ucpu = trade->head_ucpu,
 				      .budget_ucpu = ledger->budget_ucpu,
 				      .degree = (uint16_t)trade->degree },
 	    ret_bytes);
-	*ret_peer = counters->peer;
 	return ISO_OK;
 }

@@ -65,6 +65,19 @@ struct iso_trade {
 	struct iso_cost cost;           /* of the tick under way */
 	struct iso_box box;
 	bool hold;
+	int64_t enforced_ucpu;          /* when the tick began */
+	/* One bit per edge. */
+	uint64_t closing;               /* nothing is sent or taken; a restart forgets it */
+	uint64_t leaving;               /* the peer says that it is */
+	uint64_t frozen;                /* the peer says that it will never give again */
+	/* A tombstone goes out for the first edge that hears of a life that has ended. */
+	uint32_t ended_edge, ended_gen; /* heard of since the last commit; 0: none */
+	uint32_t tombstone_edge, tombstone_gen; /* now; 0: none */
+	uint64_t started_ns;            /* what was promised before is not known */
+	struct iso_lease lease;
+	enum iso_op_kind op_kind;       /* of this tick; 0: none */
+	enum iso_status op_status;
+	int64_t op_moved_ucpu;
 	struct iso_share_offer offer;   /* as last shown */
 	int64_t head_ucpu;              /* as last shown */
 	uint32_t degree;                /* as last shown */
@@ -76,10 +89,34 @@ struct iso_trade {
 	struct trade_edge *edges;       /* one per edge of the ledger, same index */
 };
 
+static inline bool trade_bit(uint64_t bits, uint32_t index)
+{
+	return (bits >> index & 1) != 0;
+}
+
 /* An edge over which messages go. */
 static inline bool trade_edge_live(const struct iso_trade *trade, uint32_t index)
 {
-	return !trade->edges[index].dormant && iso_ledger_edge_open(trade->ledger, index);
+	return !trade->edges[index].dormant && !trade_bit(trade->closing, index) &&
+	       iso_ledger_edge_credits(trade->ledger, index);
+}
+
+/* An edge over which this node may give. */
+static inline bool trade_edge_gives(const struct iso_trade *trade, uint32_t index)
+{
+	return trade_edge_live(trade, index) && iso_ledger_edge_open(trade->ledger, index);
+}
+
+/* A life of the peer is to be told on this edge that it has ended. */
+static inline bool trade_tombstone(const struct iso_trade *trade, uint32_t index)
+{
+	return trade->tombstone_gen != 0 && trade->tombstone_edge == index;
+}
+
+/* This node gives away whatever it may. */
+static inline bool trade_drains(const struct iso_trade *trade)
+{
+	return (trade->ledger->flags & (ISO_NODE_DRAINING | ISO_NODE_LEAVING)) != 0;
 }
 
 /*
@@ -121,7 +158,25 @@ static inline struct trade_shown *trade_shown(struct trade_edge *edge, uint32_t 
 	return NULL;
 }
 
-/* Codes the price last offered for the next message; in trade.c. */
+/* trade.c: codes the price last offered for the next message. */
 void iso_trade_code_price(struct iso_trade *trade, struct trade_edge *edge);
+
+/* trade.c: what may go out on an edge beside what is under way there. */
+int64_t iso_trade_allowance(const struct iso_trade *trade, uint32_t index);
+
+/* trade_drain.c: gives away what there is; returns how much. */
+int64_t iso_trade_drain(struct iso_trade *trade);
+
+/* trade_op.c */
+void iso_trade_apply(struct iso_trade *trade, const struct iso_op *op);
+void iso_trade_freeze(struct iso_trade *trade);
+void iso_trade_leave(struct iso_trade *trade);
+
+/* The peer has frozen the edge, and nothing is under way on it either way. */
+bool iso_trade_done(const struct iso_trade *trade, uint32_t index);
+
+/* trade_lease.c: more than the floor may be enforced; the edge may be closed now. */
+bool iso_trade_leased(const struct iso_trade *trade);
+bool iso_trade_may_close(const struct iso_trade *trade, uint32_t index);
 
 #endif

@@ -56,6 +56,12 @@ void iso_trade_status(const struct iso_trade *trade, struct iso_trade_status *re
 	ret_status->digest = trade->digest;
 	ret_status->gave = trade->gave;
 	ret_status->gave_edge = trade->gave_edge;
+	ret_status->budget_ucpu = ledger->budget_ucpu;
+	ret_status->flags = ledger->flags;
+	ret_status->last_op = ledger->last_op;
+	ret_status->last_op_ucpu = ledger->last_op_ucpu;
+	ret_status->lease_valid = iso_trade_leased(trade);
+	ret_status->lease_deadline_ns = iso_trade_lease_deadline(trade);
 	ret_status->halt = ledger->halt;
 	ret_status->received = trade->received;
 	memcpy(ret_status->drops, trade->drops, sizeof(ret_status->drops));
@@ -77,6 +83,11 @@ enum iso_status iso_trade_edge(const struct iso_trade *trade, uint32_t index,
 		.peer_gen = counters->peer_gen,
 		.flags = counters->flags,
 		.dormant = edge->dormant,
+		.closing = trade_bit(trade->closing, index),
+		.leaving = trade_bit(trade->leaving, index) ||
+			   (counters->flags & ISO_EDGE_STATE_FROZEN) != 0,
+		.settled = iso_trade_done(trade, index),
+		.close_at_ns = iso_trade_close_at_ns(trade, index),
 		.sent = counters->sent - counters->debit,
 		.received = counters->received - counters->credit,
 		.acked = counters->acked,

@@ -34,8 +34,8 @@ struct iso_lease_params {
 /* ISO_E_RANGE: not as said above. */
 ISO_MUST_USE enum iso_status iso_lease_check(const struct iso_lease_params *params);
 
-/* Messages that may still renew the lease when they are echoed: the newest 64. */
-#define ISO_LEASE_RING 64u
+/* Messages that may still renew the lease when they are echoed: the newest 32. */
+#define ISO_LEASE_RING 32u
 
 struct iso_lease {
 	struct iso_lease_params params;
@@ -58,7 +58,10 @@ void iso_lease_sent(struct iso_lease *lease, uint64_t seq, uint64_t boot_ns);
 /* A neighbour has echoed this message of ours; true if the deadline has moved. */
 bool iso_lease_heard(struct iso_lease *lease, uint32_t echo_inc, uint64_t echo_seq);
 
-/* A deadline that outlived the agent, of this boot and generation; an earlier one is ignored. */
+/*
+ * A deadline that outlived the agent, of this boot and generation.  An earlier
+ * one than is known is ignored, and so is UINT64_MAX: it is no lease.
+ */
 void iso_lease_resume(struct iso_lease *lease, uint64_t deadline_ns);
 
 /* When the floor must be enforced at the latest; 0: now.  UINT64_MAX: there are no leases. */

@@ -245,11 +245,17 @@ void iso_ledger_void(struct iso_ledger *ledger)
 
 /* More than a neighbour can have sent, or than any ledger holds. */
 static bool overdraft(const struct iso_ledger *ledger, const struct iso_ledger_edge *edge,
-		      uint64_t sent)
+		      const struct iso_ledger_news *news)
 {
+	uint64_t sent = news->sent;
+	int64_t budget_ucpu = ledger->budget_ucpu;
+
+	/* While a budget is being raised, some nodes know of it and some do not yet. */
+	if (news->budget_ucpu > budget_ucpu)
+		budget_ucpu = news->budget_ucpu;
 	if (sent <= edge->seen)
 		return false;
-	if (sent > (uint64_t)ISO_UNITS_MAX || sent - edge->received > (uint64_t)ledger->budget_ucpu)
+	if (sent > (uint64_t)ISO_UNITS_MAX || sent - edge->received > (uint64_t)budget_ucpu)
 		return true;
 	return (int64_t)(sent - edge->seen) >
 	       ISO_UNITS_MAX - ledger->holdings_ucpu - ledger->arriving_ucpu;
@@ -270,7 +276,7 @@ enum iso_status iso_ledger_heard(struct iso_ledger *ledger, uint32_t index,
 	/* Only durable debits were ever told to anybody, and only durable incarnations spoke. */
 	if (news->received > edge->sent - edge->debit || news->known_inc > ledger->inc)
 		return halt(ledger, ISO_HALT_AMNESIA);
-	if (overdraft(ledger, edge, news->sent))
+	if (overdraft(ledger, edge, news))
 		return halt(ledger, ISO_HALT_OVERDRAFT);
 	if (news->sent > edge->seen) {
 		ledger->arriving_ucpu += (int64_t)(news->sent - edge->seen);

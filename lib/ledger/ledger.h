@@ -160,6 +160,7 @@ struct iso_ledger_news {
 	uint64_t sent;
 	uint64_t received;
 	uint32_t known_inc;
+	int64_t budget_ucpu;    /* as the peer knows it; 0: not said */
 };
 ISO_MUST_USE enum iso_status iso_ledger_heard(struct iso_ledger *ledger, uint32_t index,
 					      const struct iso_ledger_news *news);

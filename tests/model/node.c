@@ -58,6 +58,9 @@ static void fold_prices(struct iso_trade *trade)
 	trade->now_ns = 0;
 	trade->seq = 1;
 	trade->head_ucpu = 0;
+	/* Nothing here hears a tombstone. */
+	trade->ended_edge = trade->ended_gen = 0;
+	trade->tombstone_edge = trade->tombstone_gen = 0;
 	trade->received = 0;
 }
 

@@ -77,7 +77,7 @@ static struct iso_ledger *idle(void)
 static enum iso_status hear(struct iso_ledger *ledger, uint32_t index, uint64_t sent,
 			    uint64_t received)
 {
-	struct iso_ledger_news news = { sent, received, 1 };
+	struct iso_ledger_news news = { sent, received, 1, 0 };
 
 	return iso_ledger_heard(ledger, index, &news);
 }
@@ -321,10 +321,27 @@ START_TEST(a_neighbour_that_knows_more_stops_everything)
 }
 END_TEST
 
+/* While a budget is being raised, one end knows of it and the other does not yet. */
+START_TEST(what_the_sender_knows_of_the_budget_counts)
+{
+	struct iso_ledger *ledger = idle();
+	int64_t budget = ledger->budget_ucpu;
+	struct iso_ledger_news news = { (uint64_t)budget + 1, 0, 1, budget + 1 };
+
+	ck_assert_ok(iso_ledger_heard(ledger, 0, &news));
+	/* It can be less than what is known here, and says nothing then. */
+	news = (struct iso_ledger_news){ (uint64_t)budget + 1, 0, 1, 1 };
+	ck_assert_ok(iso_ledger_heard(ledger, 0, &news));
+	news = (struct iso_ledger_news){ (uint64_t)budget + 3, 0, 1, budget + 2 };
+	ck_assert_int_eq(iso_ledger_heard(ledger, 0, &news), ISO_E_HALTED);
+	ck_assert_int_eq(ledger->halt, ISO_HALT_OVERDRAFT);
+}
+END_TEST
+
 START_TEST(an_incarnation_from_the_future_is_amnesia)
 {
 	struct iso_ledger *ledger = idle();
-	struct iso_ledger_news news = { 0, 0, 2 };
+	struct iso_ledger_news news = { 0, 0, 2, 0 };
 
 	ck_assert_int_eq(iso_ledger_heard(ledger, 0, &news), ISO_E_HALTED);
 	ck_assert_int_eq(ledger->halt, ISO_HALT_AMNESIA);
@@ -511,6 +528,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_ceiling_makes_a_reserve);
 	tcase_add_test(tcase, a_kernel_without_limit_is_lowered);
 	tcase_add_test(tcase, a_neighbour_that_knows_more_stops_everything);
+	tcase_add_test(tcase, what_the_sender_knows_of_the_budget_counts);
 	tcase_add_test(tcase, an_incarnation_from_the_future_is_amnesia);
 	tcase_add_test(tcase, more_than_the_budget_cannot_come);
 	tcase_add_test(tcase, closed_edges_carry_nothing);

@@ -1,6 +1,6 @@
 # The trading core and its journal; what isobar-protocol(7) says of them.
-unit_tests += %D%/audit %D%/cost %D%/edge %D%/graph %D%/journal %D%/ledger %D%/quant %D%/record \
-	%D%/share %D%/trade
+unit_tests += %D%/audit %D%/cost %D%/edge %D%/graph %D%/journal %D%/lease %D%/ledger %D%/quant \
+	%D%/record %D%/share %D%/trade %D%/trade_op
 unit_tests += %D%/page %D%/page_json %D%/second %D%/second_price %D%/vectors %D%/vectors_train
 %C%_second_SOURCES = %D%/second.c %D%/second.h
 %C%_second_price_SOURCES = %D%/second_price.c %D%/second.h
