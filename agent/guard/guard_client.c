@@ -98,6 +98,7 @@ static void note(struct guard_client *client, const struct guard_reply *reply)
 	status->realtime = (reply->flags & GUARD_REALTIME) != 0;
 	status->locked = (reply->flags & GUARD_LOCKED) != 0;
 	status->watchdog = (enum guard_watchdog)reply->watchdog;
+	status->auto_burial = status->watchdog == GUARD_WATCHDOG_ARMED;
 	status->watchdog_s = reply->watchdog_s;
 	client->is_sticky = (reply->flags & GUARD_STICKY) != 0;
 	if (reply->lowered == client->lowered_seen || reply->period_us == 0)
@@ -258,7 +259,7 @@ static void give_up(struct guard_client *client, const struct error *error)
 	snprintf(status->reason, sizeof(status->reason), "%.255s", error->text);
 	status->deadline_ns = 0;
 	status->watchdog = GUARD_WATCHDOG_NONE;
-	status->realtime = status->locked = false;
+	status->realtime = status->locked = status->auto_burial = false;
 	client->retry_at_ns = clock_boot_ns() + RETRY_NS;
 	/* One that cannot even be killed is remembered: nothing starts beside it. */
 	if (client->process.pidfd < 0)
@@ -303,6 +304,7 @@ static void lost(struct guard_client *client, const struct error *error)
 		 (int)client->process.pid, error->text);
 	unwatch(client);
 	status->state = GUARD_RESTARTING;
+	status->auto_burial = false;
 	status->restarts++;
 	snprintf(status->reason, sizeof(status->reason), "%.255s", error->text);
 	(void)guard_end(&client->process, 0);

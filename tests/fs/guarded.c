@@ -169,6 +169,9 @@ static void publish(struct guard_client *client, struct cgroup *cgroup)
 	guarded->guard = status->pid;
 	guarded->restarts = status->restarts;
 	guarded->lowered = status->lowered;
+	guarded->watchdog = (int)status->watchdog;
+	guarded->watchdog_s = status->watchdog_s;
+	guarded->auto_burial = status->auto_burial;
 	guarded->deadline_ns = status->deadline_ns;
 	guarded->drifts = (uint32_t)cgroup_drift_count(cgroup);
 	memcpy(guarded->reason, status->reason, sizeof(guarded->reason));

@@ -29,6 +29,9 @@ struct guarded_shared {
 	volatile uint32_t drifts;     /* ... and taken for somebody else's */
 	volatile uint32_t restarts;
 	volatile int state;           /* enum guard_state */
+	volatile int watchdog;        /* enum guard_watchdog */
+	volatile unsigned watchdog_s;
+	volatile bool auto_burial;
 	volatile pid_t guard;
 	char reason[256];             /* read it only when the state is settled */
 };

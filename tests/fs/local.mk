@@ -1,11 +1,19 @@
 # Control groups: trees of plain files, then the real hierarchy of this host.
 unit_tests += %D%/cgroup %D%/keeper %D%/mounts
-host_tests += %D%/guard %D%/host %D%/job %D%/load
+host_tests += %D%/guard %D%/watchdog %D%/host %D%/job %D%/load
 %C%_cgroup_SOURCES = %D%/cgroup.c %D%/tree.c %D%/tree.h
 %C%_keeper_SOURCES = %D%/keeper.c %D%/tree.c %D%/tree.h
 %C%_mounts_SOURCES = %D%/mounts.c %D%/tree.c %D%/tree.h
 %C%_guard_SOURCES = %D%/guard.c %D%/guarded.c %D%/guarded.h \
 	%D%/group.c %D%/group.h %D%/tree.c %D%/tree.h
+%C%_watchdog_SOURCES = %D%/watchdog.c %D%/guarded.c %D%/guarded.h \
+	%D%/group.c %D%/group.h %D%/tree.c %D%/tree.h
+# Preloaded, so it is a shared object without any library of ours.
+check_PROGRAMS += %D%/watchdog_device.so
+%C%_watchdog_device_so_SOURCES = %D%/watchdog_device.c
+%C%_watchdog_device_so_CFLAGS = $(AM_CFLAGS) -fPIC
+%C%_watchdog_device_so_LDFLAGS = -shared
+%C%_watchdog_device_so_LDADD =
 %C%_host_SOURCES = %D%/host.c %D%/group.c %D%/group.h
 %C%_job_SOURCES = %D%/job.c %D%/group.c %D%/group.h
 %C%_load_SOURCES = %D%/load.c %D%/group.c %D%/group.h
