@@ -50,6 +50,8 @@ void status_init(struct status *ret_status)
 	status.messages_sent = status.messages_received = STATUS_UNKNOWN;
 	status.worker.pid = status.worker.restarts = STATUS_UNKNOWN;
 	status.worker.threads = status.worker.tasks = STATUS_UNKNOWN;
+	status.guard.pid = status.guard.restarts = STATUS_UNKNOWN;
+	status.guard.lease_s = (double)NAN;
 	status.agent.cpu_ns = status.agent.rss_bytes = STATUS_UNKNOWN;
 	*ret_status = status;
 }
@@ -102,6 +104,21 @@ static json_t *worker_json(const struct status *status)
 	put(json, "restarts", number(status->worker.restarts));
 	put(json, "threads", number(status->worker.threads));
 	put(json, "tasks", number(status->worker.tasks));
+	return json;
+}
+
+static json_t *guard_json(const struct status *status)
+{
+	bool off = status->guard.state == NULL;
+	json_t *json = json_object();
+
+	put(json, "state", text(off ? "off" : status->guard.state));
+	put(json, "reason", text(status->guard.reason));
+	put(json, "pid", number(status->guard.pid));
+	put(json, "restarts", number(status->guard.restarts));
+	put(json, "watchdog", text(status->guard.watchdog));
+	put(json, "auto_burial", json_boolean(status->guard.auto_burial));
+	put(json, "lease_s", real(status->guard.lease_s));
 	return json;
 }
 
@@ -165,6 +182,7 @@ json_t *status_json(const struct status *status)
 	put(json, "agent", agent);
 	put(json, "messages", messages_json(status));
 	put(json, "neighbours", neighbours_json(status));
+	put(json, "guard", guard_json(status));
 	put(json, "worker", worker_json(status));
 	return json;
 }

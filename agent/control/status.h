@@ -67,6 +67,15 @@ struct status {
 	} worker;
 
 	struct {
+		const char *state;  /* "ok", "restarting", "none"; NULL: leases are off */
+		const char *reason; /* NULL when there is nothing to say */
+		const char *watchdog; /* "none", "armed", "too slow", "failed" */
+		int64_t pid, restarts;
+		double lease_s; /* until it lowers the limit; NAN: no lease needed */
+		bool auto_burial; /* safe, as far as this node can tell */
+	} guard;
+
+	struct {
 		int64_t cpu_ns, rss_bytes;
 	} agent;
 };

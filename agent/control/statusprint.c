@@ -124,6 +124,24 @@ static void print_measured(FILE *out, const json_t *status)
 	fprintf(out, "decision   %s\n", text(status, "last_decision"));
 }
 
+static void print_guard(FILE *out, const json_t *status)
+{
+	const json_t *guard = get(status, "guard");
+
+	if (strcmp(text(guard, "state"), "off") == 0) {
+		fprintf(out, "lease      off, so no automatic burial\n");
+		return;
+	}
+	fprintf(out, "lease      %s left   guard %s   pid %s   %s restarts\n",
+		duration(get(guard, "lease_s")).text, text(guard, "state"),
+		count(guard, "pid").text, count(guard, "restarts").text);
+	if (json_is_string(get(guard, "reason")))
+		fprintf(out, "           because  %s\n", text(guard, "reason"));
+	fprintf(out, "           watchdog %s, so %s\n", text(guard, "watchdog"),
+		json_is_true(get(guard, "auto_burial")) ? "automatic burial is safe" :
+							   "no automatic burial");
+}
+
 static void print_processes(FILE *out, const json_t *status)
 {
 	const json_t *worker = get(status, "worker"), *agent = get(status, "agent");
@@ -194,6 +212,7 @@ void status_print(FILE *out, const json_t *status)
 	print_head(out, status);
 	print_limits(out, status);
 	print_measured(out, status);
+	print_guard(out, status);
 	print_processes(out, status);
 	print_neighbours(out, status);
 	if (json_array_size(get(status, "neighbours")) > 0)

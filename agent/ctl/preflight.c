@@ -19,6 +19,7 @@
 #include "agent/cgroup/cgroup.h"
 #include "agent/cgroup/mounts.h"
 #include "agent/conf/conf.h"
+#include "agent/ctl/preflightguard.h"
 #include "agent/ctl/preflightnet.h"
 #include "agent/meter/meter.h"
 #include "agent/net/curve.h"
@@ -65,6 +66,18 @@ __attribute__((format(printf, 5, 6))) static struct preflight_row *row(struct pr
 	vsnprintf(new->detail, sizeof(new->detail), format, ap);
 	va_end(ap);
 	return new;
+}
+
+void preflight_say(struct preflight *preflight, const char *requirement,
+		   enum preflight_state state, const char *remedy, const char *format, ...)
+{
+	char detail[sizeof(preflight->rows[0].detail)];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(detail, sizeof(detail), format, ap);
+	va_end(ap);
+	(void)row(preflight, requirement, state, remedy, "%s", detail);
 }
 
 static void check_privileges(struct preflight *preflight)
@@ -390,6 +403,7 @@ void preflight_run(const char *file, struct preflight *ret_preflight)
 	check_directory(preflight, "run directory", conf.run_directory);
 	check_keys(preflight, &conf);
 	check_network(preflight, &conf);
+	preflightguard_check(preflight, &conf);
 	check_group(preflight, &conf);
 	check_worker(preflight, &conf);
 }

@@ -38,6 +38,13 @@ struct preflight {
  */
 void preflight_run(const char *file, struct preflight *ret_preflight);
 
+/* For the files preflight*.c: a new row; remedy: NULL or text. */
+__attribute__((format(printf, 5, 6))) void preflight_say(struct preflight *preflight,
+							 const char *requirement,
+							 enum preflight_state state,
+							 const char *remedy, const char *format,
+							 ...);
+
 /* Whether no row is MISSING. */
 bool preflight_ready(const struct preflight *preflight);
 

@@ -12,6 +12,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/control/status.h"
+#include "agent/guard/guard_client.h"
 #include "lib/quantity.h"
 
 /* What the node says about itself.  Nothing here changes anything. */
@@ -168,6 +169,25 @@ static void fill_job(struct status *status, const struct node *node)
 	status->quota_writes = (int64_t)view->quota_writes;
 }
 
+static void fill_guard(struct status *status, const struct node *node)
+{
+	const struct guard_status *guard = job_guard(node->job);
+	uint64_t now_ns = clock_boot_ns();
+
+	if (guard == NULL)
+		return;
+	status->guard.state = guard_state_name(guard->state);
+	status->guard.reason = guard->reason[0] != '\0' ? guard->reason : NULL;
+	status->guard.watchdog = guard_watchdog_name(guard->watchdog);
+	status->guard.pid = guard->pid > 0 ? guard->pid : STATUS_UNKNOWN;
+	status->guard.restarts = guard->restarts;
+	status->guard.auto_burial = guard->auto_burial;
+	if (guard->deadline_ns != UINT64_MAX)
+		status->guard.lease_s =
+			guard->deadline_ns > now_ns ?
+				(double)(guard->deadline_ns - now_ns) / ISO_NS_PER_S : 0;
+}
+
 static void fill_worker(struct status *status, const struct node *node)
 {
 	if (node->host == NULL)
@@ -195,6 +215,7 @@ static json_t *command_status(void *context, const json_t *request)
 	iso_trade_status(node->trade, &trade);
 	status_init(&status);
 	fill_job(&status, node);
+	fill_guard(&status, node);
 	fill_worker(&status, node);
 	fill_agent(&status);
 	status.node = status.instance = node->conf->node;

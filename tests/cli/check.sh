@@ -62,6 +62,7 @@ ok       run directory      $work/run is not there yet and can be made
 ok       keys               public key $(sed -n 's/^public-key //p' a.pub)
 ok       listen address     tcp://127.0.0.1:0 is free
 ok       coordinator        ipc://$work/nobody listens
+skipped  guard              none: a dry run limits nothing
 missing  control group      there is no group 'isobar-no-such-group'
 missing  worker             '$work/no-worker': No such file or directory
 
@@ -115,6 +116,38 @@ sed -i "s|public-key = .*|public-key = $work/a.pub|" a.conf
 run "$ctl" check -f a.conf
 keep '/^missing *keys/!d'
 out "missing  keys               neighbour b is given this node's own public key"
+
+# The guard, and what automatic burial would need.
+sed '/^dry-run/d' a.conf >b.conf
+cat >>b.conf <<END
+guard {
+	executable = $work/no-guard
+	watchdog = $work/a.pub
+}
+END
+run "$ctl" check -f b.conf
+ends 1
+keep '/^[a-z]* *\(guard\|watchdog\|automatic burial\)  /,/remedy/!d'
+out "missing  guard              '$work/no-guard': No such file or directory
+                            remedy: install it, set guard.executable, or lease = off; without it only the floor is enforced
+warning  watchdog           $work/a.pub is no device
+                            remedy: a device such as /dev/watchdog0
+warning  automatic burial   not for this node: with agent and guard both dead nothing would lower the limit
+                            remedy: see the rows above, or bury this node only when it is known to be off"
+sed "s|$work/no-guard|$top_builddir/agent/isobar-guard|; s|$work/a.pub\$|/dev/null|" b.conf >c.conf
+sed -i '/^neighbour/,/^}/s|public-key.*|public-key = b.pub|' c.conf
+sed -i "s|= b.pub|= $work/b.pub|; s|^secret-key.*|secret-key = $work/a.key|" c.conf
+run "$ctl" check -f c.conf
+keep '/^[a-z]* *\(guard\|watchdog\|automatic burial\)  /!d'
+out "ok       guard              $top_builddir/agent/isobar-guard
+ok       watchdog           /dev/null, to be armed with 5 s
+ok       automatic burial   safe, once the guard says that the watchdog is armed"
+# Nothing is said of a guard where there is none to be.
+sed '/^guard/,/^}/d' c.conf >d.conf
+echo 'trading { lease = off }' >>d.conf
+run "$ctl" check -f d.conf
+keep '/^[a-z]* *\(guard\|watchdog\|automatic burial\)  /!d'
+out 'skipped  guard              none: trading.lease is off, and with it automatic burial'
 
 run "$ctl" check --json -f a.conf
 ends 1

@@ -52,6 +52,12 @@ static struct status example(void)
 	status.has_worker = true;
 	status.worker.state = "running";
 	status.worker.pid = 321;
+	status.guard.state = "ok";
+	status.guard.watchdog = "armed";
+	status.guard.pid = 99;
+	status.guard.restarts = 1;
+	status.guard.lease_s = 27.5;
+	status.guard.auto_burial = true;
 	status.agent.cpu_ns = 1000000000;
 	status.agent.rss_bytes = 6553600;
 	return status;
@@ -75,7 +81,10 @@ START_TEST(what_is_unknown_is_null)
 	   "{\"agent\":{\"cpu_ns\":null,\"rss_bytes\":null},\"budget_ucpu\":null,"
 	   "\"ceiling_ucpu\":null,\"cluster\":null,\"debt_ns\":null,\"demand_ucpu\":null,"
 	   "\"effective_by\":null,\"effective_ucpu\":null,\"enforced_ucpu\":null,"
-	   "\"floor_ucpu\":null,\"generation\":null,\"incarnation\":null,\"instance\":null,"
+	   "\"floor_ucpu\":null,\"generation\":null,"
+	   "\"guard\":{\"auto_burial\":false,\"lease_s\":null,\"pid\":null,\"reason\":null,"
+	   "\"restarts\":null,\"state\":\"off\",\"watchdog\":null},"
+	   "\"incarnation\":null,\"instance\":null,"
 	   "\"journal_writes\":null,\"last_decision\":null,\"marginal_cost\":null,"
 	   "\"messages\":{\"dropped\":{},\"received\":null,\"sent\":null},\"meter\":null,"
 	   "\"meter_reason\":null,\"neighbours\":[],\"node\":null,\"ok\":true,"
@@ -135,6 +144,8 @@ START_TEST(prints_one_screen)
 	    "overuse    1.5 ms to pay back   - s throttled so far\n"
 	    "meter      ebpf\n"
 	    "decision   gave 0.01cpu to b\n"
+	    "lease      27.5 s left   guard ok   pid 99   1 restarts\n"
+	    "           watchdog armed, so automatic burial is safe\n"
 	    "worker     running   pid 321   - threads   - tasks   - restarts\n"
 	    "agent      up 3.3 min   0.50 % of a CPU   6.2 MiB   generation -   incarnation -\n"
 	    "           200 ticks   - journal writes   - quota writes   version 1.0\n"
@@ -143,6 +154,30 @@ START_TEST(prints_one_screen)
 	    "b                up            0.2 s      -0.18     0.2000     0.1500     0.0010\n"
 	    "c                down              -          -     0.0000     0.0000          -\n"
 	    "messages: 400 sent, 198 received; dropped: busy 3\n");
+	json_decref(json);
+}
+END_TEST
+
+START_TEST(says_what_the_guard_lacks)
+{
+	struct status status = example();
+
+	status.guard.state = "none";
+	status.guard.reason = "guard /g: No such file or directory";
+	status.guard.watchdog = "none";
+	status.guard.pid = STATUS_UNKNOWN;
+	status.guard.lease_s = (double)NAN;
+	status.guard.auto_burial = false;
+	json_t *json = status_json(&status);
+	ck_assert_ptr_nonnull(strstr(printed(json),
+				     "\nlease      - left   guard none   pid -   1 restarts\n"
+				     "           because  guard /g: No such file or directory\n"
+				     "           watchdog none, so no automatic burial\n"));
+	json_decref(json);
+
+	status.guard.state = NULL;
+	json = status_json(&status);
+	ck_assert_ptr_nonnull(strstr(printed(json), "\nlease      off, so no automatic burial\n"));
 	json_decref(json);
 }
 END_TEST
@@ -332,6 +367,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, what_is_unknown_is_null);
 	tcase_add_test(tcase, what_is_known_is_there);
 	tcase_add_test(tcase, prints_one_screen);
+	tcase_add_test(tcase, says_what_the_guard_lacks);
 	tcase_add_test(tcase, says_dry_run_in_the_first_line);
 	tcase_add_test(tcase, prints_whatever_it_is_given);
 	tcase_add_test(tcase, prints_a_table_over_nodes);
