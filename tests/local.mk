@@ -61,7 +61,7 @@ TESTS += $(host_tests)
 endif
 
 # The tests that need neither privileges nor a kernel feature: what sanitizers run.
-.PHONY: print-pure-tests check-valgrind sim-tables
+.PHONY: print-pure-tests check-valgrind sim-tables soak-sim
 print-pure-tests:
 	@echo $(unit_tests) $(sim_tests)
 check-valgrind: $(check_PROGRAMS)

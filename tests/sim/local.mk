@@ -1,5 +1,5 @@
 sim_world = %D%/world.c %D%/world.h %D%/world_check.c %D%/world_node.c %D%/world_queue.c \
-	%D%/world_state.h
+	%D%/world_state.h %D%/world_trace.c
 
 sim_tests += %D%/bandit
 sim_tests += %D%/trade
@@ -23,6 +23,13 @@ nodist_%C%_tables_SOURCES = $(sim_ablated)
 # All rows with all their runs: a quarter of an hour on two CPUs.
 sim-tables: %D%/tables
 	%D%/tables
+
+# Chaos, a thousand million events: minutes.  SOAK='from=1001 events=1e8' for others.
+check_PROGRAMS += %D%/soak
+%C%_soak_SOURCES = %D%/soak.c $(sim_world)
+soak: soak-sim
+soak-sim: %D%/soak
+	%D%/soak $(SOAK)
 
 ablate = $(AM_V_GEN)$(MKDIR_P) %D% && cd $(srcdir) && \
 	$(SHELL) tests/model/mutate.sh %D%/ablate.sed

@@ -98,16 +98,19 @@ void world_run(struct world *world, double until_s, uint64_t events_max)
 {
 	uint64_t until_ns = (uint64_t)(until_s * SECOND_NS);
 
-	for (uint64_t n = 0; n < events_max && !world->broken; n++) {
+	while (world->counts.events < events_max && !world->broken) {
 		if (world->heap[0].at_ns > until_ns)
 			return;
 
 		struct event event = world_pop(world);
+		enum step step = world->nodes[event.node].step;
 		int64_t seen[3];
 
 		world->now_ns = event.at_ns;
 		world->counts.events++;
 		on_event(world, &event);
+		if (world->trace != NULL)
+			world_trace_event(world, &event, step);
 		world_check(world);
 		seen[0] = (int64_t)world->digest;
 		seen[1] = (int64_t)world->now_ns;

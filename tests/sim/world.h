@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "lib/graph.h"
 #include "lib/rng.h"
@@ -75,8 +76,11 @@ struct world;
 struct world *world_new(const struct world_setup *setup);
 struct world *world_free(struct world *world);
 
-/* Runs to a time or a number of events, whichever is first; stops at a violation. */
+/* Runs to a time or until there were so many events; stops at a violation. */
 void world_run(struct world *world, double until_s, uint64_t events_max);
+
+/* From now on one line for each event. */
+void world_trace(struct world *world, FILE *out);
 
 /* From now on no crash, partition or change; loss and delay stay. */
 void world_calm(struct world *world);

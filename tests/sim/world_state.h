@@ -100,6 +100,7 @@ struct world {
 	struct iso_audit_node *snapshots;
 	struct world_part sums;
 	uint32_t touched[WORLD_NODES_MAX], touched_count;
+	FILE *trace;
 	bool calm;
 	bool broken;
 	char violation[200];
@@ -123,6 +124,9 @@ void world_receive(struct world *world, const struct event *event);
 void world_crash(struct world *world, uint32_t i, bool power);
 void world_sync_disk(struct world *world, struct node *node);
 void world_enforce(struct world *world, struct node *node, int64_t ucpu);
+
+/* What has happened. */
+void world_trace_event(const struct world *world, const struct event *event, enum step step);
 
 /* What must hold. */
 void world_touch(struct world *world, struct node *node); /* it has changed: look at it */
