@@ -22,6 +22,7 @@ AM_TESTS_ENVIRONMENT = \
 LDADD = $(test_libs)
 test_libs =
 
+soaks =
 unit_tests =
 sim_tests =
 model_tests =

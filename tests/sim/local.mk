@@ -27,7 +27,7 @@ sim-tables: %D%/tables
 # Chaos, a thousand million events: minutes.  SOAK='from=1001 events=1e8' for others.
 check_PROGRAMS += %D%/soak
 %C%_soak_SOURCES = %D%/soak.c $(sim_world)
-soak: soak-sim
+soaks += soak-sim
 soak-sim: %D%/soak
 	%D%/soak $(SOAK)
 

@@ -31,6 +31,6 @@ endif
 
 # A thousand kills, and half as many on bad lines; about ten minutes.
 .PHONY: soak soak-system
-soak: soak-system
+soak: soak-system $(soaks)
 soak-system: $(check_PROGRAMS)
 	ISO_RUNS=1000 $(MAKE) $(AM_MAKEFLAGS) check TESTS=%D%/fire
