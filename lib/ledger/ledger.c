@@ -351,8 +351,6 @@ int64_t iso_ledger_target(const struct iso_ledger *ledger)
 {
 	int64_t target = smaller(iso_ledger_holdings(ledger), ledger->ceiling_ucpu);
 
-	if (ledger->halt == ISO_HALT_LEFT)
-		return 0;
 	return ledger->halt == ISO_HALT_NONE ? target : smaller(target, ledger->floor_ucpu);
 }
 

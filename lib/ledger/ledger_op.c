@@ -23,7 +23,7 @@ struct effect {
 static enum iso_status mint(const struct iso_ledger *ledger, const struct iso_op *op,
 			    struct effect *effect)
 {
-	if (op->amount_ucpu > ISO_UNITS_MAX - ledger->holdings_ucpu - ledger->arriving_ucpu)
+	if (op->amount_ucpu > ISO_UNITS_MAX - ledger->holdings_ucpu)
 		return ISO_E_RANGE;
 	effect->endowment_ucpu = effect->holdings_ucpu = op->amount_ucpu;
 	effect->moved_ucpu = op->amount_ucpu;
@@ -282,13 +282,14 @@ enum iso_status iso_ledger_leave(struct iso_ledger *ledger, int64_t enforced_ucp
 {
 	iso_ledger_assert(ledger);
 	assert(ledger->phase == ISO_LEDGER_PLANNING);
+	assert(ledger->debit_ucpu == 0);
 	assert(enforced_ucpu >= 0);
 	if ((ledger->flags & ISO_NODE_LEAVING) == 0 || ledger->halt != ISO_HALT_NONE)
 		return ISO_E_BUSY;
 	if (ledger->holdings_ucpu != 0 || enforced_ucpu != 0 || !all_arrived(ledger))
 		return ISO_E_BUSY;
-	/* What is not durable may still be undone. */
-	if (ledger->debit_ucpu != 0 || ledger->credit_ucpu != 0 || ledger->op.kind != 0)
+	/* A burn may still be undone. */
+	if (ledger->op.kind != 0)
 		return ISO_E_BUSY;
 	ledger->halt = ISO_HALT_LEFT;
 	ledger->dirty = true;
@@ -298,8 +299,6 @@ enum iso_status iso_ledger_leave(struct iso_ledger *ledger, int64_t enforced_ucp
 /* A peer that old has seen end can only come back in a greater generation. */
 static bool peer_possible(const struct iso_record *old, const struct iso_ledger_peer *peer)
 {
-	if (peer->node == old->node || peer->gen == 0)
-		return false;
 	for (uint32_t k = 0; k < old->edge_count; k++)
 		if (old->edges[k].peer == peer->node &&
 		    (old->edges[k].flags & (ISO_EDGE_STATE_CLOSED | ISO_EDGE_STATE_FOLDED)) != 0)
@@ -361,7 +360,7 @@ enum iso_status iso_ledger_admit(const struct iso_ledger_config *config,
 			.peer = admission->peers[k].node,
 			.peer_gen = admission->peers[k].gen,
 		};
-	/* A peer twice, or numbers at their end. */
+	/* The node itself, a peer twice or without generation, numbers at their end. */
 	if (iso_record_check(&record) != ISO_OK)
 		return ISO_E_RANGE;
 	*ret_record = record;

@@ -174,10 +174,15 @@ START_TEST(a_frozen_edge_folds_when_all_has_come)
 {
 	struct iso_ledger *ledger = used();
 
+	/* A promise that is not durable is none. */
+	iso_ledger_begin(ledger);
+	iso_ledger_freeze(ledger, 0);
+	ck_assert_int_eq(apply(ledger, fold_op(5, 2001, 300, 50)), ISO_E_BUSY);
+	end_tick(ledger);
+	ledger = used();
 	ck_assert_ok(hear(ledger, 0, 60, 0));
 	iso_ledger_begin(ledger);
 	iso_ledger_freeze(ledger, 0);
-	/* The promise is not durable, nor is the credit. */
 	ck_assert_int_eq(apply(ledger, fold_op(5, 2001, 300, 60)), ISO_E_BUSY);
 	end_tick(ledger);
 	/* 20 are on their way. */
@@ -210,9 +215,14 @@ START_TEST(draining_is_a_flag_that_can_be_taken_back)
 {
 	struct iso_ledger *ledger = idle();
 	struct iso_op op = op_of(5, ISO_OP_DRAIN, 0);
+	struct iso_record durable;
 
 	op.on = true;
-	ck_assert_ok(tick(ledger, op));
+	iso_ledger_begin(ledger);
+	ck_assert_ok(apply(ledger, op));
+	iso_ledger_durable(ledger, &durable);
+	ck_assert_uint_eq(durable.flags, 0);
+	end_tick(ledger);
 	ck_assert_uint_eq(disk.flags, ISO_NODE_DRAINING);
 	iso_ledger_close(ledger);
 	ledger = open_record(&disk);
@@ -249,7 +259,6 @@ START_TEST(a_node_leaves_once_everything_is_settled)
 	/* Its floor goes with the rest. */
 	ck_assert_int_eq(iso_ledger_room(ledger), 750);
 	iso_ledger_debit(ledger, 1, 750);
-	ck_assert_int_eq(iso_ledger_leave(ledger, 0), ISO_E_BUSY); /* not durable */
 	end_tick(ledger);
 	ledger->enforced_ucpu = 0;
 	ck_assert_int_eq(leave(ledger, 0), ISO_E_BUSY); /* not arrived */
@@ -285,6 +294,7 @@ START_TEST(that_it_left_is_told_once_durable)
 	struct iso_record durable;
 
 	ck_assert_ok(tick(ledger, op_of(5, ISO_OP_LEAVE, 0)));
+	ck_assert_int_eq(leave(ledger, 0), ISO_E_BUSY);
 	iso_ledger_begin(ledger);
 	iso_ledger_debit(ledger, 0, 1000);
 	end_tick(ledger);
@@ -296,6 +306,20 @@ START_TEST(that_it_left_is_told_once_durable)
 	end_tick(ledger);
 	iso_ledger_durable(ledger, &durable);
 	ck_assert_int_eq(durable.halt, ISO_HALT_LEFT);
+}
+END_TEST
+
+START_TEST(who_owns_nothing_leaves_only_when_told)
+{
+	struct iso_ledger *ledger = idle();
+	struct iso_record record = disk;
+
+	record.endowment_ucpu = 0;
+	iso_ledger_close(ledger);
+	ledger = open_record(&record);
+	ck_assert_int_eq(leave(ledger, 0), ISO_E_BUSY);
+	ck_assert_ok(tick(ledger, op_of(5, ISO_OP_LEAVE, 0)));
+	ck_assert_ok(leave(ledger, 0));
 }
 END_TEST
 
@@ -385,6 +409,16 @@ START_TEST(dies_when_debiting_a_closed_edge)
 }
 END_TEST
 
+START_TEST(dies_when_leaving_after_a_debit)
+{
+	struct iso_ledger *ledger = idle();
+
+	iso_ledger_begin(ledger);
+	iso_ledger_debit(ledger, 0, 1);
+	(void)!iso_ledger_leave(ledger, 0);
+}
+END_TEST
+
 START_TEST(dies_when_freezing_after_a_debit)
 {
 	struct iso_ledger *ledger = idle();
@@ -411,12 +445,14 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, draining_is_a_flag_that_can_be_taken_back);
 	tcase_add_test(tcase, a_node_leaves_once_everything_is_settled);
 	tcase_add_test(tcase, that_it_left_is_told_once_durable);
+	tcase_add_test(tcase, who_owns_nothing_leaves_only_when_told);
 	tcase_add_test(tcase, a_leaver_may_burn_its_floor);
 	tcase_add_test(tcase, who_was_buried_stops_at_the_floor);
 	tcase_add_test(tcase, who_has_halted_applies_nothing);
 	tcase_add_test_raise_signal(tcase, dies_when_an_operation_comes_after_a_debit, SIGABRT);
 	tcase_add_test_raise_signal(tcase, dies_when_two_operations_share_a_tick, SIGABRT);
 	tcase_add_test_raise_signal(tcase, dies_when_debiting_a_closed_edge, SIGABRT);
+	tcase_add_test_raise_signal(tcase, dies_when_leaving_after_a_debit, SIGABRT);
 	tcase_add_test_raise_signal(tcase, dies_when_freezing_after_a_debit, SIGABRT);
 	suite_add_tcase(suite, tcase);
 	return suite;

@@ -64,7 +64,7 @@ struct iso_ledger *idle(void)
 
 enum iso_status hear(struct iso_ledger *ledger, uint32_t index, uint64_t sent, uint64_t received)
 {
-	struct iso_ledger_news news = { sent, received, 1 };
+	struct iso_ledger_news news = { sent, received, 1, 0 };
 
 	return iso_ledger_heard(ledger, index, &news);
 }

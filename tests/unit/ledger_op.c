@@ -24,6 +24,7 @@ START_TEST(what_is_minted_is_enforced_only_once_durable)
 	ck_assert_uint_eq(durable.last_op, 0);
 	ck_assert_int_eq(durable.endowment_ucpu, 1000);
 	ck_assert_int_eq(durable.budget_ucpu, BUDGET);
+	ck_assert_int_eq(durable.last_op_ucpu, 0);
 	finish(ledger);
 	ck_assert_uint_eq(disk.last_op, 5);
 	ck_assert_int_eq(disk.last_op_ucpu, 200);
@@ -197,6 +198,7 @@ END_TEST
 /* As much as any ledger holds, and not one more. */
 START_TEST(amounts_go_to_the_end_of_the_range)
 {
+	struct iso_op op = op_of(5, ISO_OP_BUDGET, 0);
 	struct iso_ledger *ledger = idle();
 
 	ck_assert_ok(tick(ledger, op_of(5, ISO_OP_MINT, ISO_UNITS_MAX - 1000)));
@@ -210,12 +212,43 @@ START_TEST(amounts_go_to_the_end_of_the_range)
 	ck_assert_ok(tick(ledger, op_of(6, ISO_OP_BURN, ISO_UNITS_MAX)));
 	ck_assert_int_eq(disk.last_op_ucpu, ISO_UNITS_MAX - FLOOR);
 	ck_assert_int_eq(iso_record_holdings(&disk), FLOOR);
+	/* By what came from others, though little was minted here. */
+	ledger = idle();
+	op.budget_ucpu = ISO_UNITS_MAX;
+	ck_assert_ok(tick(ledger, op));
+	ck_assert_ok(hear(ledger, 0, ISO_UNITS_MAX - 1000, 0));
+	iso_ledger_begin(ledger);
+	end_tick(ledger);
+	refused(ledger, op_of(6, ISO_OP_MINT, 1), ISO_E_RANGE);
 	/* What arrives from two sides counts before it is credited. */
 	ledger = idle();
 	ck_assert_ok(tick(ledger, op_of(5, ISO_OP_MINT, ISO_UNITS_MAX - 2000)));
 	ck_assert_ok(hear(ledger, 0, 600, 0));
 	ck_assert_int_eq(hear(ledger, 1, 401, 0), ISO_E_HALTED);
 	ck_assert_int_eq(iso_ledger_begin(ledger), 0);
+}
+END_TEST
+
+/* After so many transfers that the counters themselves end. */
+START_TEST(counters_go_to_the_end_of_the_range)
+{
+	struct iso_ledger *ledger = idle();
+	struct iso_record record = disk;
+
+	record.edges[0].sent = ISO_UNITS_MAX - 500;
+	record.edges[0].received = ISO_UNITS_MAX - 500;
+	iso_ledger_close(ledger);
+	ledger = open_record(&record);
+	iso_ledger_begin(ledger);
+	end_tick(ledger);
+	ck_assert_ok(hear(ledger, 0, ISO_UNITS_MAX, 0));
+	iso_ledger_begin(ledger);
+	iso_ledger_debit(ledger, 0, 500);
+	end_tick(ledger);
+	ck_assert_uint_eq(disk.edges[0].sent, ISO_UNITS_MAX);
+	ck_assert_int_eq(iso_record_holdings(&disk), 1000);
+	ck_assert_int_eq(hear(ledger, 0, (uint64_t)ISO_UNITS_MAX + 1, 0), ISO_E_HALTED);
+	ck_assert_int_eq(ledger->halt, ISO_HALT_OVERDRAFT);
 }
 END_TEST
 
@@ -335,6 +368,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_number_that_was_given_up_is_void);
 	tcase_add_test(tcase, operations_out_of_range_are_refused);
 	tcase_add_test(tcase, amounts_go_to_the_end_of_the_range);
+	tcase_add_test(tcase, counters_go_to_the_end_of_the_range);
 	tcase_add_test(tcase, the_budget_bounds_what_can_come);
 	tcase_add_test(tcase, edges_are_opened_by_generation);
 	tcase_add_test(tcase, the_configuration_makes_no_edges_beside_the_administrator);
