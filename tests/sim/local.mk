@@ -1,9 +1,11 @@
-sim_world = %D%/world.c %D%/world.h %D%/world_check.c %D%/world_node.c %D%/world_queue.c \
-	%D%/world_state.h %D%/world_trace.c
+sim_world = %D%/world.c %D%/world.h %D%/world_admin.c %D%/world_check.c %D%/world_guard.c \
+	%D%/world_lives.c %D%/world_node.c %D%/world_queue.c %D%/world_state.h \
+	%D%/world_trace.c
 
 sim_tests += %D%/bandit
-sim_tests += %D%/trade
+sim_tests += %D%/trade %D%/member
 %C%_trade_SOURCES = %D%/trade.c $(sim_world)
+%C%_member_SOURCES = %D%/member.c $(sim_world)
 sim_tests += %D%/power %D%/quota
 sim_tests += %D%/round
 sim_tests += %D%/registry

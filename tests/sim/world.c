@@ -50,6 +50,7 @@ static void on_weather(struct world *world)
 			}
 		}
 	}
+	world_admin_step(world);
 	if (world->setup.audit)
 		world_audit(world);
 	world_push(world, (struct event){ .type = EVENT_WEATHER }, 0.1);
@@ -91,6 +92,7 @@ static void on_event(struct world *world, const struct event *event)
 		world->nodes[event->node].dead = true;
 		world_crash(world, event->node, true);
 		break;
+	case EVENT_GUARD: world_guard(world, event->node); break;
 	}
 }
 
@@ -180,13 +182,23 @@ static void make_node(struct world *world, uint32_t i)
 		.base_age_ns = age_ns(world->setup.base_age_s, 32 * TICK_S),
 		.fresh_age_ns = age_ns(world->setup.fresh_age_s, 10),
 	};
+	if (world->setup.lease_s > 0)
+		node->config.lease = (struct iso_lease_params){
+			.lease_ns = (uint64_t)(world->setup.lease_s * SECOND_NS),
+			.promise_ns = (uint64_t)((world->setup.lease_s * 1.05 + SLACK_S) *
+						 SECOND_NS),
+			.guard_ns = (uint64_t)(GUARD_S * SECOND_NS),
+		};
+	if (world->setup.mutant == WORLD_SHORT_PROMISE)
+		node->config.lease.promise_ns = node->config.lease.lease_ns + 1;
 	node->ceiling_ucpu = (int64_t)(400000 + 600000 * world_unit(world));
 	node->cost = (struct iso_cost){ .kind = world->setup.cost,
 					.penalty = ISO_PENALTY_NONE,
 					.weight = 0.5 + 1.5 * world_unit(world),
 					.kappa = 1 };
 	draw_demand(world, node);
-	node->rate = 1 + 0.01 * (2 * world_unit(world) - 1);
+	node->rate = 1 + (world->setup.drift > 0 ? world->setup.drift : 0.01) *
+			     (2 * world_unit(world) - 1);
 	node->offset_ns = 1e12 * world_unit(world);
 	size = iso_trade_size(&node->config);
 	assert(size > 0);
@@ -220,6 +232,7 @@ struct world *world_new(const struct world_setup *setup)
 	make_edges(world);
 	for (uint32_t i = 0; i < world->count; i++)
 		make_node(world, i);
+	world_admin_start(world);
 	for (uint32_t i = 0; i < world->count; i++)
 		world->snapshots[i] = (struct iso_audit_node){
 			.record = world->nodes[i].durable,
@@ -254,6 +267,7 @@ struct world *world_free(struct world *world)
 void world_calm(struct world *world)
 {
 	world->calm = true;
+	world->setup.admin = 0;
 	memset(world->cut, 0, sizeof(world->cut));
 	world->setup.stuck = 0;
 }
@@ -291,6 +305,16 @@ int64_t world_enforced(const struct world *world, uint32_t index)
 int64_t world_floor(const struct world *world, uint32_t index)
 {
 	return world->nodes[index].config.floor_ucpu;
+}
+
+int64_t world_budget(const struct world *world)
+{
+	return world->budget_ucpu;
+}
+
+void world_cut_off(struct world *world, uint32_t index, bool is_cut)
+{
+	world->nodes[index].is_cut = is_cut;
 }
 
 void world_backup(struct world *world, uint32_t index, uint8_t ret_journal[ISO_JOURNAL_BYTES])

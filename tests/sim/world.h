@@ -12,8 +12,9 @@
 
 /*
  * A cluster of real iso_trade nodes under a simulated network, kernel, page
- * cache and disk, driven by one seed.  After every event the invariants
- * I1-I5 are checked; the first violation is kept and ends the run.
+ * cache, disk and guard, driven by one seed, with one administrator who keeps
+ * a register and does one thing after the other.  After every event the
+ * invariants I1-I6 are checked; the first violation is kept and ends the run.
  */
 #define WORLD_NODES_MAX 64u
 
@@ -33,6 +34,25 @@ enum world_mutant {
 	WORLD_AMOUNTS,          /* messages carry the last transfer instead of the total */
 	WORLD_TRUST_CACHE,      /* a restart goes on from the page cache without syncing it */
 	WORLD_LOWER_LATE,       /* the quota is lowered after the messages have left */
+	WORLD_GUARD_ASLEEP,     /* nobody lowers when a lease ends and the agent does not */
+	WORLD_RAISE_LATE,       /* the guard lets a raise through after the lease has ended */
+	WORLD_SHORT_PROMISE,    /* granters wait for no longer than the lease itself */
+	WORLD_FROM_RECEIPT,     /* leases count from when the answer came */
+	WORLD_GRANT_PARTIAL,    /* an estate is granted before all edges are closed */
+};
+
+/* What the administrator can be told to do. */
+enum world_order {
+	WORLD_NOTHING = 0,
+	WORLD_MINT,             /* at a node: amount, or random */
+	WORLD_BURN,
+	WORLD_DRAIN,            /* begin, and end it 10 s later */
+	WORLD_LEAVE,            /* leave, fold, and join again later */
+	WORLD_BURY_DEAD,        /* the power is cut; bury by lease, power comes, join again */
+	WORLD_BURY_CUT_OFF,     /* the node lives on behind a partition */
+	WORLD_BURY_ALIVE,       /* nothing is wrong with it */
+	WORLD_BURY_AMNESIAC,    /* as it is, after world_restore() */
+	WORLD_ORDERS,
 };
 
 /* Zero is what the word in brackets says. */
@@ -60,6 +80,10 @@ struct world_setup {
 	double partition;       /* probability per second */
 	double change;          /* probability per second that a node's demand or ceiling changes */
 	double stuck;           /* probability that lowering a quota fails */
+	double lease_s;         /* 0: no leases */
+	double drift;           /* clock rates are 1 +- this; 0: 0.01 */
+	double stall;           /* probability per step that an agent stops, for about a lease */
+	double admin;           /* probability per second that the administrator begins something */
 	bool audit;
 };
 
@@ -68,6 +92,8 @@ struct world_counts {
 	uint64_t transfers; /* debits, each edge by itself */
 	uint64_t kills[8], powers[8];   /* per step at which the node was */
 	uint64_t partitions, audits, skewed, reread, torn;
+	uint64_t stalls, guard_lowered, guard_refused, tombstones;
+	uint64_t done[WORLD_ORDERS];    /* orders that were carried out to their end */
 };
 
 struct world;
@@ -104,6 +130,21 @@ uint64_t world_digest(const struct world *world);
 struct iso_trade *world_node(struct world *world, uint32_t index);
 int64_t world_enforced(const struct world *world, uint32_t index);
 int64_t world_floor(const struct world *world, uint32_t index);
+int64_t world_budget(const struct world *world);
+
+/* amount_ucpu: MINT and BURN; 0: as chance will have it. */
+void world_command(struct world *world, enum world_order order, uint32_t node,
+		   int64_t amount_ucpu);
+
+/* Nothing is under way. */
+bool world_idle(const struct world *world);
+
+/* The administrator's view: the generation of a node; whether one is void. */
+uint32_t world_generation(const struct world *world, uint32_t index);
+bool world_is_void(const struct world *world, uint32_t index);
+
+/* Messages from and to a node are lost, or arrive again. */
+void world_cut_off(struct world *world, uint32_t index, bool is_cut);
 
 /*
  * Keep a node's disk, and put it back as a restored backup would: the node

@@ -89,6 +89,10 @@ void world_check(struct world *world)
 
 	if (world->touched_count == 0)
 		return;
+	if (world->governed) {
+		world_check_lives(world);
+		return;
+	}
 	for (uint32_t n = 0; n < world->touched_count; n++) {
 		world->nodes[world->touched[n]].touched = false;
 		check_node(world, world->touched[n]);

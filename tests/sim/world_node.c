@@ -9,13 +9,17 @@
 
 static void next_step(struct world *world, uint32_t i, enum step step, double delay_s)
 {
+	if (!world->calm && world_chance(world, world->setup.stall)) {
+		delay_s += world_exponential(world, world->setup.lease_s);
+		world->counts.stalls++;
+	}
 	world->nodes[i].step = step;
 	world_push(world,
 		   (struct event){ .type = EVENT_STEP, .node = i, .epoch = world->nodes[i].epoch },
 		   delay_s);
 }
 
-static uint64_t clock_ns(const struct world *world, const struct node *node)
+uint64_t world_clock_ns(const struct world *world, const struct node *node)
 {
 	return (uint64_t)(node->rate * (double)world->now_ns + node->offset_ns);
 }
@@ -27,27 +31,51 @@ void world_enforce(struct world *world, struct node *node, int64_t ucpu)
 	world->counts.quota_writes++;
 }
 
+/* Only a burial is a good reason to halt in the middle of things. */
+static void check_halt(struct world *world, uint32_t i)
+{
+	struct iso_trade_status status;
+
+	iso_trade_status(world->nodes[i].trade, &status);
+	if (status.halt != ISO_HALT_BURIED || !world_is_void(world, i))
+		world_violate(world, "halted without cause", i, status.halt);
+	world->counts.tombstones++;
+}
+
+/* As if what comes were the answer to what went out last. */
+static void answer_newest(const struct node *node, struct message *message)
+{
+	struct iso_edge_frame frame;
+	struct iso_trade_status status;
+
+	iso_trade_status(node->trade, &status);
+	assert(iso_edge_decode(message->bytes, ISO_EDGE_BYTES, &frame) == ISO_OK);
+	if (frame.echo_inc != status.inc || status.seq == 0)
+		return;
+	frame.echo_seq = status.seq;
+	iso_edge_encode(&frame, message->bytes);
+}
+
 static void deliver(struct world *world, struct node *node, uint32_t index)
 {
 	struct message *message = &world->messages[index];
 
 	if (world->setup.mutant == WORLD_AMOUNTS) {
 		struct iso_edge_frame frame;
-		uint32_t k = 0;
 
-		while (node->peer_index[k] != message->source)
-			k++;
 		assert(iso_edge_decode(message->bytes, ISO_EDGE_BYTES, &frame) == ISO_OK);
-		node->believed[k] += message->amount;
-		frame.sent = node->believed[k];
+		node->believed[message->source] += message->amount;
+		frame.sent = node->believed[message->source];
 		iso_edge_encode(&frame, message->bytes);
 	}
-	enum iso_status status = iso_trade_receive(node->trade, clock_ns(world, node),
+	if (world->setup.mutant == WORLD_FROM_RECEIPT)
+		answer_newest(node, message);
+	enum iso_status status = iso_trade_receive(node->trade, world_clock_ns(world, node),
 						   world->nodes[message->source].config.node,
 						   message->bytes, ISO_EDGE_BYTES);
 
-	if (status == ISO_E_HALTED && !node->distrusted)
-		world_violate(world, "halted without cause", (uint32_t)(node - world->nodes), 0);
+	if (status == ISO_E_HALTED && !node->distrusted && node->durable.halt == ISO_HALT_NONE)
+		check_halt(world, (uint32_t)(node - world->nodes));
 	world_message_free(world, index);
 }
 
@@ -55,7 +83,7 @@ static void step_begin(struct world *world, uint32_t i)
 {
 	struct node *node = &world->nodes[i];
 	struct iso_trade_input input = {
-		.now_ns = clock_ns(world, node),
+		.now_ns = world_clock_ns(world, node),
 		.enforced_ucpu = node->enforced_ucpu,
 		.ceiling_ucpu = node->ceiling_ucpu,
 		.cost = node->cost,
@@ -69,6 +97,10 @@ static void step_begin(struct world *world, uint32_t i)
 		input.cost.weight *= 1 + node->noise;
 	}
 
+	/* The administrator's request may take its time, too. */
+	node->carried = node->asked && !node->is_cut && world_chance(world, 0.7);
+	if (node->carried)
+		input.op = &node->op;
 	enum iso_status status = iso_trade_begin(node->trade, &input, &node->plan);
 
 	assert(status == ISO_OK);
@@ -85,14 +117,17 @@ static void step_lower(struct world *world, uint32_t i)
 	if (node->plan.lower && world->setup.mutant == WORLD_LOWER_LATE) {
 		node->lower_late_ucpu = node->plan.limit_ucpu;
 		(void)!iso_trade_lowered(node->trade, node->plan.limit_ucpu);
-	} else if (node->plan.lower && world_chance(world, world->setup.stuck)) {
+	} else if (node->plan.lower && node->enforced_ucpu > node->plan.limit_ucpu &&
+		   world_chance(world, world->setup.stuck)) {
 		/* Read back higher than asked for, so the tick's gifts are taken back. */
 		if (iso_trade_lowered(node->trade, node->enforced_ucpu) != ISO_E_RANGE)
 			world_violate(world, "a failed lowering was accepted", i, 0);
 		iso_trade_abort(node->trade, &node->plan);
 		world->counts.aborts++;
 	} else if (node->plan.lower) {
-		world_enforce(world, node, node->plan.limit_ucpu);
+		/* The guard may have been lower in the meantime. */
+		if (node->plan.limit_ucpu < node->enforced_ucpu)
+			world_enforce(world, node, node->plan.limit_ucpu);
 		if (iso_trade_lowered(node->trade, node->enforced_ucpu) != ISO_OK)
 			world_violate(world, "a lowering was refused", i, 0);
 	}
@@ -128,6 +163,30 @@ void world_sync_disk(struct world *world, struct node *node)
 	world_touch(world, node);
 }
 
+/* What became of the operation that this tick carried, now that it is durable. */
+static void answer(struct world *world, uint32_t i)
+{
+	struct node *node = &world->nodes[i];
+	enum iso_status status = node->plan.op_status;
+	struct iso_trade_status now;
+
+	if (!node->carried)
+		return;
+	node->carried = false;
+	iso_trade_status(node->trade, &now);
+	if (status == ISO_E_BUSY || now.halt == ISO_HALT_AMNESIA)
+		return;
+	if (status != ISO_OK && status != ISO_E_STALE) {
+		world_violate(world, "an operation was refused", i, status);
+		return;
+	}
+	node->moved_ucpu = status == ISO_OK ? node->plan.op_moved_ucpu : now.last_op_ucpu;
+	if (status == ISO_E_STALE && now.last_op != node->op.id)
+		world_violate(world, "operations out of order", i, (int64_t)now.last_op);
+	node->answered = node->op.id;
+	node->asked = false;
+}
+
 static void step_commit(struct world *world, uint32_t i)
 {
 	struct node *node = &world->nodes[i];
@@ -135,9 +194,11 @@ static void step_commit(struct world *world, uint32_t i)
 
 	node->durable_seq = node->written_seq;
 	target = iso_trade_commit(node->trade, node->durable_seq);
+	world_renew(world, i);
 	if (target / QUOTA_UCPU * QUOTA_UCPU > node->enforced_ucpu &&
 	    node->lower_late_ucpu == INT64_MAX && world->setup.mutant != WORLD_SEND_EARLY)
-		world_enforce(world, node, target);
+		world_raise(world, i, target);
+	answer(world, i);
 	for (uint32_t k = 0; k < node->inbox_count; k++)
 		deliver(world, node, node->inbox[k]);
 	node->inbox_count = 0;
@@ -149,7 +210,8 @@ static void send_copy(struct world *world, const struct message *message)
 	double delay_s = 0.001 + world_exponential(world, world->setup.delay_s);
 
 	if (world_chance(world, world->setup.loss) ||
-	    world->cut[message->source][message->destination]) {
+	    world->cut[message->source][message->destination] ||
+	    world->nodes[message->source].is_cut || world->nodes[message->destination].is_cut) {
 		world->counts.lost++;
 		return;
 	}
@@ -175,11 +237,11 @@ static void step_send(struct world *world, uint32_t i)
 	for (uint32_t k = 0; k < iso_trade_edges(node->trade); k++) {
 		if (iso_trade_message(node->trade, k, &peer, message.bytes) != ISO_OK)
 			continue;
-		message.destination = node->peer_index[k];
+		message.destination = (uint32_t)(peer - 1000);
 		if (world->setup.mutant == WORLD_AMOUNTS) {
 			assert(iso_edge_decode(message.bytes, ISO_EDGE_BYTES, &frame) == ISO_OK);
-			message.amount = frame.sent - node->told[k];
-			node->told[k] = frame.sent;
+			message.amount = frame.sent - node->told[message.destination];
+			node->told[message.destination] = frame.sent;
 		}
 		world->counts.messages++;
 		send_copy(world, &message);
@@ -225,10 +287,11 @@ static void step_resync(struct world *world, uint32_t i)
 	enum iso_status status = iso_trade_open(node->trade, &record);
 
 	assert(status == ISO_OK);
+	iso_trade_lease_resume(node->trade, node->deadline_ns);
 	node->durable_seq = record.seq;
 	for (uint32_t k = 0; k < record.edge_count; k++) {
-		node->told[k] = record.edges[k].sent;
-		node->believed[k] = record.edges[k].received;
+		node->told[record.edges[k].peer - 1000] = record.edges[k].sent;
+		node->believed[record.edges[k].peer - 1000] = record.edges[k].received;
 	}
 	node->up = true;
 	if (world->setup.mutant != WORLD_TRUST_CACHE) {
@@ -248,6 +311,28 @@ static void step_resync(struct world *world, uint32_t i)
 	next_step(world, i, STEP_COMMIT, 0.0001);
 }
 
+/* A new life, taken up between two ticks as a restart of the agent would. */
+enum iso_status world_admit(struct world *world, uint32_t i,
+			    const struct iso_ledger_admission *admission)
+{
+	struct node *node = &world->nodes[i];
+	struct iso_record record;
+	enum iso_status status =
+	    iso_trade_admit(&node->config, &node->durable, admission, &record);
+
+	if (status != ISO_OK)
+		return status;
+	iso_record_encode(&record, node->cache + record.seq % 2 * ISO_SLOT_BYTES);
+	node->cached = record;
+	world_sync_disk(world, node);
+	iso_trade_close(node->trade);
+	status = iso_trade_open(node->trade, &record);
+	node->durable_seq = record.seq;
+	/* No lease of the life before counts for this one. */
+	node->deadline_ns = 0;
+	return status;
+}
+
 void world_crash(struct world *world, uint32_t i, bool power)
 {
 	struct node *node = &world->nodes[i];
@@ -258,6 +343,7 @@ void world_crash(struct world *world, uint32_t i, bool power)
 	for (uint32_t k = 0; k < node->inbox_count; k++)
 		world_message_free(world, node->inbox[k]);
 	node->inbox_count = 0;
+	node->carried = false;
 	node->up = false;
 	node->epoch++;
 	if (power) {
@@ -282,10 +368,11 @@ void world_crash(struct world *world, uint32_t i, bool power)
 			world_violate(world, "power loss took back a durable record", i, 0);
 		node->cached = node->durable;
 		node->enforced_ucpu = 0;
+		node->deadline_ns = 0;
 		node->powered = false;
 		world_touch(world, node);
 	}
-	if (node->dead)
+	if (node->dead || node->is_off)
 		return;
 	world_push(world, (struct event){ .type = EVENT_RESTART, .node = i, .epoch = node->epoch },
 		   power ? 0.5 + world_exponential(world, 2)
@@ -321,6 +408,10 @@ void world_restart(struct world *world, uint32_t i)
 		int64_t least = node->config.floor_ucpu < node->ceiling_ucpu
 				    ? node->config.floor_ucpu
 				    : node->ceiling_ucpu;
+
+		/* The job of one that leaves has ended, and counts for nothing. */
+		if (iso_record_holdings(&node->durable) < least)
+			least = iso_record_holdings(&node->durable);
 
 		world_enforce(world, node, least);
 	}

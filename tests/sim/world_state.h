@@ -14,6 +14,8 @@
 #define PER_NODE_UCPU 500000
 #define QUOTA_UCPU    10 /* one µs per period of 100 ms */
 #define INBOX_MAX     512u
+#define GUARD_S	      0.2  /* before the deadline */
+#define SLACK_S	      0.5  /* of the promise, beyond clocks */
 
 /* Where a node is in its tick; each is one event, so that anything may happen between two. */
 enum step {
@@ -36,6 +38,7 @@ enum event_type {
 	EVENT_CUT,
 	EVENT_SHIFT,
 	EVENT_DEATH,
+	EVENT_GUARD,
 };
 
 struct event {
@@ -79,8 +82,43 @@ struct node {
 	bool touched;
 	struct world_part part;
 	uint32_t inbox[INBOX_MAX], inbox_count;
-	uint64_t told[ISO_DEGREE_MAX];	   /* WORLD_AMOUNTS: S in the last message */
-	uint64_t believed[ISO_DEGREE_MAX]; /* WORLD_AMOUNTS: sum of the amounts that came */
+	uint64_t told[WORLD_NODES_MAX];	    /* WORLD_AMOUNTS: S in the last message */
+	uint64_t believed[WORLD_NODES_MAX]; /* WORLD_AMOUNTS: sum of the amounts that came */
+	/* The guard: lives as long as the power is on. */
+	uint64_t deadline_ns;
+	bool guard_armed;
+	/* What the administrator asks for, until it is answered. */
+	struct iso_op op;
+	bool asked, carried;
+	uint64_t answered;
+	int64_t moved_ucpu;
+	bool is_off; /* the power stays off */
+	bool is_cut; /* no message gets through */
+};
+
+/* What the administrator's register says of a node. */
+struct member {
+	uint32_t gen;
+	uint32_t void_gen;       /* the life that was buried; 0: none */
+	int64_t endowment_ucpu;  /* of this life */
+};
+
+/* S and R of the end at a neighbour, final. */
+struct certificate {
+	uint64_t sent, received;
+};
+
+/* One procedure at a time, in phases; each asks until it is answered. */
+struct admin {
+	enum world_order order;
+	uint32_t node, heir, phase;
+	uint64_t next_id, until_ns;
+	int64_t amount_ucpu, estate_ucpu;
+	uint64_t mint_id, burn_id, grant_id;     /* under way; 0: none */
+	uint32_t mint_node, burn_node;
+	bool has_estate;
+	struct certificate certified[ISO_DEGREE_MAX]; /* as peer_index of the node */
+	struct member members[WORLD_NODES_MAX];
 };
 
 struct world {
@@ -101,6 +139,8 @@ struct world {
 	struct world_part sums;
 	uint32_t touched[WORLD_NODES_MAX], touched_count;
 	FILE *trace;
+	struct admin admin;
+	bool governed; /* there are leases or an administrator: see world_lives.c */
 	bool calm;
 	bool broken;
 	char violation[200];
@@ -124,6 +164,20 @@ void world_receive(struct world *world, const struct event *event);
 void world_crash(struct world *world, uint32_t i, bool power);
 void world_sync_disk(struct world *world, struct node *node);
 void world_enforce(struct world *world, struct node *node, int64_t ucpu);
+uint64_t world_clock_ns(const struct world *world, const struct node *node);
+enum iso_status world_admit(struct world *world, uint32_t i,
+			    const struct iso_ledger_admission *admission);
+
+/* The guard: told the deadline, asked for every raise, and lowering by itself. */
+void world_renew(struct world *world, uint32_t i);
+void world_raise(struct world *world, uint32_t i, int64_t ucpu);
+void world_guard(struct world *world, uint32_t i);
+
+/* The administrator, ten times a second. */
+void world_admin_start(struct world *world);
+void world_admin_step(struct world *world);
+/* What the register counts beyond the ledgers' shares and what is in flight. */
+int64_t world_admin_aside(const struct world *world);
 
 /* What has happened. */
 void world_trace_event(const struct world *world, const struct event *event, enum step step);
@@ -132,6 +186,7 @@ void world_trace_event(const struct world *world, const struct event *event, enu
 void world_touch(struct world *world, struct node *node); /* it has changed: look at it */
 void world_violate(struct world *world, const char *what, uint32_t node, int64_t by);
 void world_check(struct world *world);
+void world_check_lives(struct world *world);
 void world_audit(struct world *world);
 
 #endif

@@ -46,6 +46,7 @@ void world_trace_event(const struct world *world, const struct event *event, enu
 	case EVENT_CUT: fprintf(out, "halves are cut apart"); break;
 	case EVENT_SHIFT: fprintf(out, "demands shift"); break;
 	case EVENT_DEATH: fprintf(out, "node %u dies", event->node); break;
+	case EVENT_GUARD: fprintf(out, "the guard of node %u wakes", event->node); break;
 	}
 	if (event->type <= EVENT_RESTART) {
 		fprintf(out, ": seq %" PRIu64 " share %" PRId64 " enforced %" PRId64,
