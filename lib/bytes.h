@@ -10,19 +10,29 @@
  * number lies on the wire and in the journal.  The caller checks the size.
  */
 
+static inline uint64_t iso_swap_le(uint64_t value)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	return __builtin_bswap64(value);
+#else
+	return value;
+#endif
+}
+
+/* bytes: 1 to 8, a constant, so that one store or load comes of it. */
 static inline void iso_put_le(uint8_t *out, uint64_t value, unsigned bytes)
 {
-	for (unsigned i = 0; i < bytes; i++)
-		out[i] = (uint8_t)(value >> (8 * i));
+	uint64_t low_first = iso_swap_le(value);
+
+	memcpy(out, &low_first, bytes);
 }
 
 static inline uint64_t iso_get_le(const uint8_t *in, unsigned bytes)
 {
-	uint64_t value = 0;
+	uint64_t low_first = 0;
 
-	for (unsigned i = 0; i < bytes; i++)
-		value |= (uint64_t)in[i] << (8 * i);
-	return value;
+	memcpy(&low_first, in, bytes);
+	return iso_swap_le(low_first);
 }
 
 /* IEEE 754 bit patterns, so that a value survives the trip exactly. */
