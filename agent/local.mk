@@ -1,4 +1,4 @@
-# What touches the world: four programs and the folders they are made of.
+# What touches the world: six programs and the folders they are made of.
 #
 #   base     errors, log, the loop that waits, clock
 #   conf     configuration files
@@ -10,6 +10,7 @@
 #   node     journal, job, worker and trade brought together: isobard
 #   train    coordinator and workers
 #   ctl      the commands of isobarctl
+#   sim      those of isobar-sim
 #
 # libagent.a is shared by the programs and the tests.
 noinst_LIBRARIES += %D%/libagent.a
@@ -122,6 +123,17 @@ bin_PROGRAMS += %D%/isobarctl
 pkglibexec_PROGRAMS += %D%/isobar-guard
 %C%_isobar_guard_SOURCES = %D%/isobar-guard.c
 %C%_isobar_guard_LDADD = %D%/libagent.a lib/libisobar.a
+
+bin_PROGRAMS += %D%/isobar-sim
+%C%_isobar_sim_SOURCES = \
+	%D%/isobar-sim.c \
+	%D%/sim/shares.c %D%/sim/shares.h \
+	%D%/sim/shares_plot.c \
+	%D%/sim/shares_print.c \
+	%D%/sim/shares_run.c \
+	%D%/sim/sim.h
+%C%_isobar_sim_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+%C%_isobar_sim_LDADD = $(agent_libs)
 
 # Only these two compute: no BLAS in the enforcing daemon.
 pkglibexec_PROGRAMS += %D%/isobar-worker

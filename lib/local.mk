@@ -25,6 +25,8 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/quota.c %D%/quota.h %D%/quota_phase.c %D%/quota_phase.h \
 	%D%/rng.c %D%/rng.h \
 	%D%/share.c %D%/share.h \
+	%D%/sim/site.c %D%/sim/site.h \
+	%D%/sim/swarm.c %D%/sim/swarm.h \
 	%D%/status.c %D%/status.h \
 	%D%/trade.c %D%/trade.h %D%/trade_state.h \
 	%D%/trade_drain.c %D%/trade_lease.c %D%/trade_message.c %D%/trade_op.c \

@@ -3,6 +3,7 @@ dist_man_MANS += \
 	%D%/isobar-coordinator.8 \
 	%D%/isobar-coordinator.conf.5 \
 	%D%/isobar-guard.8 \
+	%D%/isobar-sim.1 \
 	%D%/isobar-worker.8 \
 	%D%/isobar-protocol.7 \
 	%D%/isobar.7 \

@@ -3,7 +3,8 @@
 bench_programs =
 bench_common = %D%/bench.c %D%/bench.h
 
-bench_programs += %D%/quantise %D%/ras %D%/tick
+bench_programs += %D%/quantise %D%/ras %D%/swarm %D%/tick
+%C%_swarm_SOURCES = %D%/swarm.c $(bench_common)
 %C%_tick_SOURCES = %D%/tick.c $(bench_common)
 %C%_quantise_SOURCES = %D%/quantise.c $(bench_common)
 %C%_ras_SOURCES = %D%/ras.c $(bench_common)

@@ -7,6 +7,7 @@ cli_tests = \
 	%D%/isobard.sh \
 	%D%/keygen.sh \
 	%D%/quickstart.sh \
+	%D%/sim.sh \
 	%D%/status.sh \
 	%D%/usage.sh
 dist_check_SCRIPTS += $(cli_tests)

@@ -30,7 +30,8 @@ page_options() {
 for binary in $programs; do
 	name=${binary##*/}
 	page=$top_srcdir/man/$name.8
-	[ -f "$page" ] || { echo "$name: no manual page man/$name.8"; status=1; continue; }
+	[ -f "$page" ] || page=$top_srcdir/man/$name.1
+	[ -f "$page" ] || { echo "$name: no manual page man/$name.8 or .1"; status=1; continue; }
 	"$top_builddir/$binary" --help >"$scratch/text" 2>&1 || { echo "$name --help fails"; status=1; }
 	sed '/^usage:/,/^$/d' "$scratch/text" | help_options >"$scratch/help"
 	page_options "$page" >"$scratch/page"
@@ -51,10 +52,10 @@ for binary in $programs; do
 done
 
 # And nothing is described that is not built.
-for page in "$top_srcdir"/man/*.8; do
+for page in "$top_srcdir"/man/*.[18]; do
 	name=${page##*/}
 	case " $programs " in
-	*"/${name%.8} "*) ;;
+	*"/${name%.[18]} "*) ;;
 	*) echo "man/$name: there is no such program"; status=1 ;;
 	esac
 done

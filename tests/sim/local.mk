@@ -10,6 +10,7 @@ sim_tests += %D%/power %D%/quota
 sim_tests += %D%/round
 sim_tests += %D%/registry
 %C%_registry_SOURCES = %D%/registry.c %D%/members.c %D%/members.h
+sim_tests += %D%/swarm
 
 # The published tables: lib/ with rules that can be switched off, in these two programs alone.
 sim_scenario = $(sim_world) %D%/ablate.h %D%/scenario.c %D%/scenario.h %D%/scenarios.c

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "agent/sim/shares.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/sim/sim.h"
+
+#define NODES_MAX 1000000
+
+enum {
+	OPTION_GRAPH = 256,
+	OPTION_NODES,
+	OPTION_SEED,
+	OPTION_SEEDS,
+	OPTION_LOAD,
+	OPTION_COST,
+	OPTION_QUANTISER,
+	OPTION_RHO,
+	OPTION_GAMMA,
+	OPTION_DEAD_BAND,
+	OPTION_LOSS,
+	OPTION_DELAY,
+	OPTION_JITTER,
+	OPTION_GAP,
+	OPTION_ROUNDS,
+	OPTION_CSV,
+	OPTION_JSON,
+	OPTION_PLOT,
+	OPTION_TIMING,
+};
+
+static const struct option options[] = {
+	{ "graph", required_argument, NULL, OPTION_GRAPH },
+	{ "nodes", required_argument, NULL, OPTION_NODES },
+	{ "seed", required_argument, NULL, OPTION_SEED },
+	{ "seeds", required_argument, NULL, OPTION_SEEDS },
+	{ "load", required_argument, NULL, OPTION_LOAD },
+	{ "cost", required_argument, NULL, OPTION_COST },
+	{ "quantiser", required_argument, NULL, OPTION_QUANTISER },
+	{ "rho", required_argument, NULL, OPTION_RHO },
+	{ "gamma", required_argument, NULL, OPTION_GAMMA },
+	{ "dead-band", required_argument, NULL, OPTION_DEAD_BAND },
+	{ "loss", required_argument, NULL, OPTION_LOSS },
+	{ "delay", required_argument, NULL, OPTION_DELAY },
+	{ "jitter", required_argument, NULL, OPTION_JITTER },
+	{ "gap", required_argument, NULL, OPTION_GAP },
+	{ "rounds", required_argument, NULL, OPTION_ROUNDS },
+	{ "csv", no_argument, NULL, OPTION_CSV },
+	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "plot", required_argument, NULL, OPTION_PLOT },
+	{ "timing", no_argument, NULL, OPTION_TIMING },
+	{ 0 },
+};
+
+void sim_shares_usage(void)
+{
+	puts("options of shares:\n"
+	     "      --graph LIST       of ring, grid, random, exponential; all four\n"
+	     "      --nodes LIST       numbers of nodes; 16,64,256,1024\n"
+	     "      --seed N           of all that is random; 1\n"
+	     "      --seeds N          so many runs of each, with this seed and the next; 1\n"
+	     "      --load KIND        halves (one half is busy) or scattered; halves\n"
+	     "      --cost KIND        quadratic, latency or proportional; quadratic\n"
+	     "      --quantiser MODE   difference, log, uniform or none; difference\n"
+	     "      --rho STEP         of the quantiser; 0.25\n"
+	     "      --gamma STEP       of the flow, above 0 to 1; 0.9\n"
+	     "      --dead-band PART   gaps below this part of the price are none; 0\n"
+	     "      --loss PART        of the messages; 0\n"
+	     "      --delay ROUNDS     of a message, mean; 0\n"
+	     "      --jitter ROUNDS    so much too early or late is a tick at most; 0.2\n"
+	     "      --gap PART         above the least cost is the goal; 0.01\n"
+	     "      --rounds MAX       give up then; 10000\n"
+	     "      --csv              one line a run, for spreadsheets\n"
+	     "      --json             for machines\n"
+	     "      --plot FILE.svg    rounds against nodes, drawn by gnuplot\n"
+	     "      --timing           CPU time and events a second, too");
+}
+
+static bool refuse(const char *option, const char *text, const char *want)
+{
+	fprintf(stderr, "isobar-sim: --%s: '%s' is no %s\n", option, text, want);
+	return false;
+}
+
+/* The place of text in a list of names, from 0; -1: it is none of them. */
+static int find(const char *text, const char *const names[], int count)
+{
+	for (int i = 0; i < count; i++)
+		if (strcmp(text, names[i]) == 0)
+			return i;
+	return -1;
+}
+
+static bool set_name(const char *option, const char *text, const char *const names[], int count,
+		     int *ret_index)
+{
+	*ret_index = find(text, names, count);
+	if (*ret_index >= 0)
+		return true;
+	fprintf(stderr, "isobar-sim: --%s: '%s' is none of", option, text);
+	for (int i = 0; i < count; i++)
+		fprintf(stderr, "%s %s", i > 0 ? "," : "", names[i]);
+	fputc('\n', stderr);
+	return false;
+}
+
+static bool set_real(const char *option, const char *text, double low, double high, double *ret)
+{
+	char *end, want[64];
+	double value = strtod(text, &end);
+
+	if (text[0] != '\0' && *end == '\0' && value >= low && value <= high) {
+		*ret = value;
+		return true;
+	}
+	snprintf(want, sizeof(want), "number from %g to %g", low, high);
+	return refuse(option, text, want);
+}
+
+static bool set_number(const char *option, const char *text, uint64_t low, uint64_t high,
+		       uint64_t *ret)
+{
+	char *end, want[80];
+	uint64_t value = strtoull(text, &end, 10);
+
+	if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && value >= low && value <= high) {
+		*ret = value;
+		return true;
+	}
+	snprintf(want, sizeof(want), "whole number from %ju to %ju", (uintmax_t)low,
+		 (uintmax_t)high);
+	return refuse(option, text, want);
+}
+
+/* Calls fn for each part between commas. */
+static bool each_part(struct shares_options *into, const char *text,
+		      bool (*fn)(struct shares_options *into, const char *part))
+{
+	while (true) {
+		char part[32];
+		size_t length = strcspn(text, ",");
+
+		if (length >= sizeof(part))
+			return refuse("nodes", text, "list");
+		memcpy(part, text, length);
+		part[length] = '\0';
+		if (!fn(into, part))
+			return false;
+		if (text[length] == '\0')
+			return true;
+		text += length + 1;
+	}
+}
+
+static bool add_graph(struct shares_options *into, const char *part)
+{
+	const char *names[SHARES_GRAPHS];
+	int index;
+
+	for (int i = 0; i < SHARES_GRAPHS; i++)
+		names[i] = shares_graph_name((enum shares_graph)i);
+	if (!set_name("graph", part, names, SHARES_GRAPHS, &index))
+		return false;
+	into->graphs[index] = true;
+	return true;
+}
+
+static bool add_size(struct shares_options *into, const char *part)
+{
+	uint64_t nodes;
+
+	if (into->size_count == SHARES_SIZES_MAX)
+		return refuse("nodes", part, "number too many, it is beyond what fits");
+	if (!set_number("nodes", part, 3, NODES_MAX, &nodes))
+		return false;
+	into->sizes[into->size_count++] = (uint32_t)nodes;
+	return true;
+}
+
+static bool set_load(struct shares_options *into, const char *text)
+{
+	static const char *const names[] = { "halves", "scattered" };
+	int index;
+
+	if (!set_name("load", text, names, 2, &index))
+		return false;
+	into->load = (enum iso_site_load)(ISO_SITE_HALVES + index);
+	return true;
+}
+
+static bool set_cost(struct shares_options *into, const char *text)
+{
+	static const char *const names[] = { "quadratic", "latency", "proportional" };
+	int index;
+
+	if (!set_name("cost", text, names, 3, &index))
+		return false;
+	into->cost = (enum iso_cost_kind)(ISO_COST_QUADRATIC + index);
+	return true;
+}
+
+static bool set_mode(struct shares_options *into, const char *text)
+{
+	static const char *const names[] = { "difference", "log", "uniform", "none" };
+	int index;
+
+	if (!set_name("quantiser", text, names, 4, &index))
+		return false;
+	into->mode = (enum iso_share_mode)(ISO_SHARE_DIFFERENCE + index);
+	return true;
+}
+
+static bool set_option(struct shares_options *into, int option, const char *text)
+{
+	switch (option) {
+	case OPTION_GRAPH: return each_part(into, text, add_graph);
+	case OPTION_NODES: return each_part(into, text, add_size);
+	case OPTION_SEED: return set_number("seed", text, 0, INT64_MAX, &into->seed);
+	case OPTION_SEEDS: return set_number("seeds", text, 1, 1000, &into->seed_count);
+	case OPTION_LOAD: return set_load(into, text);
+	case OPTION_COST: return set_cost(into, text);
+	case OPTION_QUANTISER: return set_mode(into, text);
+	case OPTION_RHO: return set_real("rho", text, 0.03125, 2, &into->rho);
+	case OPTION_GAMMA: return set_real("gamma", text, 1e-6, 1, &into->gamma);
+	case OPTION_DEAD_BAND: return set_real("dead-band", text, 0, 1, &into->dead_band);
+	case OPTION_LOSS: return set_real("loss", text, 0, 0.99, &into->loss);
+	case OPTION_DELAY: return set_real("delay", text, 0, 100, &into->delay);
+	case OPTION_JITTER: return set_real("jitter", text, 0, 0.9, &into->jitter);
+	case OPTION_GAP: return set_real("gap", text, 1e-9, 1e9, &into->gap);
+	case OPTION_ROUNDS: return set_number("rounds", text, 1, UINT32_MAX, &into->rounds_max);
+	case OPTION_CSV: into->format = SHARES_CSV; return true;
+	case OPTION_JSON: into->format = SHARES_JSON; return true;
+	case OPTION_PLOT: into->plot = text; return true;
+	case OPTION_TIMING: into->timing = true; return true;
+	default: return false;
+	}
+}
+
+static bool read_options(int argc, char **argv, struct shares_options *ret)
+{
+	static const uint32_t sizes[] = { 16, 64, 256, 1024 };
+	bool any = false;
+	int option;
+
+	*ret = (struct shares_options){
+		.seed = 1,
+		.seed_count = 1,
+		.load = ISO_SITE_HALVES,
+		.cost = ISO_COST_QUADRATIC,
+		.mode = ISO_SHARE_DIFFERENCE,
+		.rho = 0.25,
+		.gamma = 0.9,
+		.jitter = 0.2,
+		.gap = 0.01,
+		.rounds_max = 10000,
+	};
+	/* The command's name stands where getopt expects the program's. */
+	argv[0] = (char[]){ "isobar-sim" };
+	optind = 1;
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+		if (!set_option(ret, option, optarg))
+			return false;
+	if (optind < argc) {
+		fprintf(stderr, "isobar-sim: shares takes no argument '%s'\n", argv[optind]);
+		return false;
+	}
+	for (int i = 0; i < SHARES_GRAPHS; i++)
+		any = any || ret->graphs[i];
+	for (int i = 0; i < SHARES_GRAPHS && !any; i++)
+		ret->graphs[i] = true;
+	for (; ret->size_count == 0;) {
+		memcpy(ret->sizes, sizes, sizeof(sizes));
+		ret->size_count = sizeof(sizes) / sizeof(sizes[0]);
+	}
+	return true;
+}
+
+/* All runs; those that ended well are in *ret_runs, which the caller frees. */
+static int run_all(const struct shares_options *opts, struct shares_run **ret_runs,
+		   size_t *ret_count, struct error *reterr)
+{
+	size_t count = 0, most = SHARES_GRAPHS * opts->size_count * opts->seed_count;
+	struct shares_run *runs = calloc(most, sizeof(*runs));
+
+	*ret_runs = runs;
+	*ret_count = 0;
+	if (runs == NULL)
+		return error_errno(reterr, -ENOMEM, "%zu runs", most);
+	for (int graph = 0; graph < SHARES_GRAPHS; graph++)
+		for (unsigned n = 0; n < opts->size_count && opts->graphs[graph]; n++)
+			for (uint64_t seed = 0; seed < opts->seed_count; seed++) {
+				int r = shares_run(opts, (enum shares_graph)graph, opts->sizes[n],
+						   opts->seed + seed, &runs[count], reterr);
+
+				if (r < 0)
+					return error_wrap(
+					    reterr, "%s of %u nodes, seed %ju",
+					    shares_graph_name((enum shares_graph)graph),
+					    opts->sizes[n], (uintmax_t)(opts->seed + seed));
+				shares_print_run(stdout, opts, &runs[count], count == 0);
+				*ret_count = ++count;
+			}
+	return 0;
+}
+
+int sim_shares(int argc, char **argv)
+{
+	struct shares_options opts;
+	struct shares_run *runs;
+	struct error error = { 0 };
+	size_t count;
+	int r;
+
+	if (!read_options(argc, argv, &opts))
+		return SIM_USAGE;
+	shares_print_head(stdout, &opts);
+	r = run_all(&opts, &runs, &count, &error);
+	shares_print_end(stdout, &opts);
+	if (r == 0 && opts.plot != NULL) {
+		/* A gnuplot that is not there must not end us. */
+		(void)signal(SIGPIPE, SIG_IGN);
+		r = shares_plot(&opts, runs, count, &error);
+	}
+	free(runs);
+	if (r == 0)
+		return SIM_DONE;
+	fprintf(stderr, "isobar-sim: %s\n", error.text);
+	return SIM_FAILED;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/sim/shares.h"
+#include "lib/graph.h"
+#include "lib/quant.h"
+#include "lib/sim/swarm.h"
+
+#define SHARE_UCPU 500000
+
+/* What a run is made of; freed together. */
+struct swarm_set {
+	struct iso_graph graph;
+	struct iso_graph_edge *edges;
+	uint32_t *degrees;
+	struct iso_site *sites;
+	void *memory;
+	struct iso_swarm *swarm;
+	struct iso_quant quant;
+};
+
+static void set_free(struct swarm_set *set)
+{
+	free(set->edges);
+	free(set->degrees);
+	free(set->sites);
+	free(set->memory);
+}
+
+const char *shares_graph_name(enum shares_graph graph)
+{
+	static const char *const names[SHARES_GRAPHS] = {
+		[SHARES_RING] = "ring",
+		[SHARES_GRID] = "grid",
+		[SHARES_RANDOM] = "random",
+		[SHARES_EXPONENTIAL] = "exponential",
+	};
+
+	return names[graph];
+}
+
+static double cpu_s(void)
+{
+	struct timespec time;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+/* As square as it can be. */
+static uint32_t grid_rows(uint32_t nodes)
+{
+	uint32_t rows = (uint32_t)sqrt((double)nodes);
+
+	while (nodes % rows != 0)
+		rows--;
+	return rows;
+}
+
+static int make_graph(struct swarm_set *set, enum shares_graph kind, uint32_t nodes,
+		      struct iso_rng *rng, struct error *reterr)
+{
+	uint32_t hops = 2, rows = grid_rows(nodes);
+	enum iso_status status = ISO_E_RANGE;
+
+	if (kind == SHARES_EXPONENTIAL)
+		for (hops = 1; hops < 32 && nodes >> hops != 0; hops++)
+			continue;
+	set->edges = malloc((size_t)nodes * hops * sizeof(*set->edges));
+	set->degrees = malloc(nodes * sizeof(*set->degrees));
+	if (set->edges == NULL || set->degrees == NULL)
+		return error_errno(reterr, -ENOMEM, "graph of %u nodes", nodes);
+	iso_graph_init(&set->graph, nodes, set->edges, nodes * hops);
+	switch (kind) {
+	case SHARES_RING: status = iso_graph_ring(&set->graph); break;
+	case SHARES_GRID:
+		if (nodes / rows > 4 * rows)
+			return error_set(reterr, -EINVAL,
+					 "%u nodes make no grid: it would be %u times %u", nodes,
+					 rows, nodes / rows);
+		status = iso_graph_grid(&set->graph, rows, nodes / rows);
+		break;
+	case SHARES_RANDOM: status = iso_graph_random(&set->graph, nodes, rng); break;
+	case SHARES_EXPONENTIAL: status = iso_graph_exponential(&set->graph); break;
+	case SHARES_GRAPHS: break;
+	}
+	if (status != ISO_OK)
+		return error_set(reterr, -EINVAL, "%s of %u nodes: %s", shares_graph_name(kind),
+				 nodes, iso_status_text(status));
+	iso_graph_degrees(&set->graph, set->degrees);
+	return 0;
+}
+
+static int make_sites(struct swarm_set *set, const struct shares_options *options,
+		      struct iso_rng *rng, struct error *reterr)
+{
+	uint32_t nodes = set->graph.nodes;
+
+	set->sites = malloc(nodes * sizeof(*set->sites));
+	if (set->sites == NULL)
+		return error_errno(reterr, -ENOMEM, "costs of %u nodes", nodes);
+	for (uint32_t i = 0; i < nodes; i++)
+		set->sites[i] = iso_site_draw(options->load, options->cost, i, nodes, rng);
+	return 0;
+}
+
+static int make_swarm(struct swarm_set *set, const struct shares_options *options,
+		      struct iso_rng *rng, size_t *ret_bytes, struct error *reterr)
+{
+	struct iso_swarm_config config = {
+		.seed = iso_rng_next(rng),
+		.share = { .mode = options->mode,
+			   .quant = &set->quant,
+			   .uniform_step_q32 = iso_price_of_real(options->rho),
+			   .gamma = options->gamma,
+			   .dead_band = options->dead_band,
+			   .relay_allow = 0.01,
+			   .stop_and_wait = true,
+			   .base_age_ns = 32ull * ISO_SWARM_ROUND_NS,
+			   .fresh_age_ns = 50ull * ISO_SWARM_ROUND_NS },
+		.graph = &set->graph,
+		.sites = set->sites,
+		.share_ucpu = SHARE_UCPU,
+		.loss = options->loss,
+		.delay = options->delay,
+		.jitter = options->jitter,
+	};
+	size_t bytes = iso_swarm_size(&config, set->degrees);
+	enum iso_status status;
+
+	if (bytes == 0)
+		return error_set(reterr, -EINVAL,
+				 "out of range, or a node with too many neighbours");
+	set->memory = malloc(bytes);
+	if (set->memory == NULL)
+		return error_errno(reterr, -ENOMEM, "%zu bytes for %u nodes", bytes,
+				   set->graph.nodes);
+	status = iso_swarm_init(set->memory, bytes, &config, set->degrees, &set->swarm);
+	if (status != ISO_OK)
+		return error_set(reterr, -EINVAL, "%s", iso_status_text(status));
+	*ret_bytes = bytes;
+	return 0;
+}
+
+static void show_progress(const struct shares_run *run, bool is_over)
+{
+	static double shown_s;
+	double now_s = cpu_s();
+
+	if (!isatty(STDERR_FILENO) || (!is_over && now_s - shown_s < 0.2))
+		return;
+	shown_s = now_s;
+	if (is_over)
+		fputs("\r\033[K", stderr);
+	else
+		fprintf(stderr, "\r\033[K%s %u: round %ju, gap %.3g", shares_graph_name(run->graph),
+			run->nodes, (uintmax_t)run->rounds, run->gap);
+}
+
+/* The gap must last: on its way down it may swing through the goal. */
+static int run_rounds(const struct shares_options *options, struct swarm_set *set,
+		      struct shares_run *run, struct error *reterr)
+{
+	int64_t budget_ucpu = (int64_t)SHARE_UCPU * run->nodes;
+	struct iso_site_optimum best = iso_site_optimum(set->sites, run->nodes, budget_ucpu);
+	const unsigned lasting = 5;
+	unsigned good = 0;
+
+	for (run->rounds = 0; run->rounds < options->rounds_max && good < lasting; run->rounds++) {
+		double from_s = cpu_s();
+		const char *violation;
+
+		iso_swarm_round(set->swarm);
+		run->seconds += cpu_s() - from_s;
+		violation = iso_swarm_violation(set->swarm);
+		if (violation != NULL)
+			return error_set(reterr, -ENOTRECOVERABLE, "round %ju: %s",
+					 (uintmax_t)run->rounds + 1, violation);
+		run->gap = (iso_swarm_cost(set->swarm) - best.cost) / fabs(best.cost);
+		good = run->gap <= options->gap ? good + 1 : 0;
+		show_progress(run, false);
+	}
+	show_progress(run, true);
+	run->reached = good == lasting;
+	run->rounds -= run->reached ? lasting - 1 : 0;
+	return 0;
+}
+
+int shares_run(const struct shares_options *options, enum shares_graph graph, uint32_t nodes,
+	       uint64_t seed, struct shares_run *ret_run, struct error *reterr)
+{
+	__attribute__((cleanup(set_free))) struct swarm_set set = { 0 };
+	struct iso_rng rng = { seed };
+	struct shares_run run = { .graph = graph, .nodes = nodes, .seed = seed };
+	struct iso_swarm_counts counts;
+	int r;
+
+	if (iso_quant_init((uint32_t)(options->rho * 65536 + 0.5), &set.quant) != ISO_OK)
+		return error_set(reterr, -EINVAL, "rho %g is not within 1/32 and 2", options->rho);
+	r = make_graph(&set, graph, nodes, &rng, reterr);
+	if (r == 0)
+		r = make_sites(&set, options, &rng, reterr);
+	if (r == 0)
+		r = make_swarm(&set, options, &rng, &run.bytes, reterr);
+	if (r == 0)
+		r = run_rounds(options, &set, &run, reterr);
+	if (r < 0)
+		return r;
+	iso_swarm_counts(set.swarm, &counts);
+	run.edges = set.graph.edge_count;
+	for (uint32_t i = 0; i < nodes; i++)
+		run.degree = set.degrees[i] > run.degree ? set.degrees[i] : run.degree;
+	run.graph_bytes =
+	    run.edges * sizeof(*set.edges) + nodes * (sizeof(*set.degrees) + sizeof(*set.sites));
+	run.messages = counts.sent;
+	run.events = counts.ticks + counts.received;
+	run.digest = iso_swarm_digest(set.swarm);
+	*ret_run = run;
+	return 0;
+}

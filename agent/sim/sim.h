@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_SIM_H
+#define ISO_SIM_H
+
+/* What the commands of isobar-sim share. */
+
+#define SIM_DONE   0
+#define SIM_FAILED 1
+#define SIM_USAGE  2
+
+/* argv[0] is the command's name. */
+typedef int sim_fn(int argc, char **argv);
+
+/* shares.c: how the share consensus scales. */
+sim_fn sim_shares;
+void sim_shares_usage(void);
+
+#endif

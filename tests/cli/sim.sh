@@ -1,0 +1,78 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# isobar-sim from outside: its manual's example, the three formats, what it refuses.
+set -eu
+# shellcheck source=tests/cli/expect.sh disable=SC2154
+. "$top_srcdir/tests/cli/expect.sh"
+cd "$work"
+sim=$top_builddir/agent/isobar-sim
+page=$top_srcdir/man/isobar-sim.1
+
+# The table of the manual comes out, but for the bytes that a node takes.
+example=$(sed -n '/^\.Sh EXAMPLES/,/^\.Bd/s/^\.Dl isobar-sim //p' "$page")
+sed -n '/^\.Bd -literal/,/^\.Ed/p' "$page" | grep -v '^\.' >manual
+# shellcheck disable=SC2086 # the words of a command line
+run "$sim" $example
+ends 0
+err ''
+columns() { awk '{ print $1, $2, $3, $4, $5, $6, NF }' "$1"; }
+columns manual >want
+columns stdout >got
+cmp -s want got || { diff want got || true; complain 'not the table of the manual'; }
+awk 'NR > 1 && !($7 > 0 && $8 == "MiB" && $9 > 500 && $9 < 8192 && $10 == "B") { exit 1 }' stdout ||
+	complain 'no node takes so much'
+
+# The same seed, the same bits; another seed, others.
+"$sim" shares --csv --graph random --nodes 50 --loss 0.2 --delay 2 >first
+"$sim" shares --csv --graph random --nodes 50 --loss 0.2 --delay 2 >second
+"$sim" shares --csv --graph random --nodes 50 --loss 0.2 --delay 2 --seed 2 >third
+cmp -s first second || complain 'the same seed, another result'
+cmp -s first third && complain 'another seed, the same result'
+[ "$(sed 1d first | cut -d, -f1-3,5,6)" = random,50,98,1,1 ] || complain "other values: $(cat first)"
+
+# JSON says what the other formats do.
+"$sim" shares --json --timing --graph ring,grid --nodes 16 --seeds 2 >json
+for word in '"command": "shares"' '"graph": "grid"' '"seed": 2' '"reached": true' '"cpu_s": '; do
+	grep -q "$word" json || complain "no $word in the JSON"
+done
+[ "$(grep -c '"rounds": ' json)" -eq 4 ] || complain 'not four runs'
+
+# What does not come to its goal is said, and is no failure.
+run "$sim" shares --graph ring --nodes 64 --rounds 10
+ends 0
+grep -q '  >10 ' stdout || complain 'a run that was given up looks like one that was not'
+
+run "$sim" shares --graph grid --nodes 17
+ends 1
+err 'isobar-sim: grid of 17 nodes, seed 1: 17 nodes make no grid: it would be 1 times 17'
+
+run "$sim"
+ends 2
+err "isobar-sim: which command? see 'isobar-sim --help'"
+run "$sim" share
+ends 2
+err "isobar-sim: no command 'share'; did you mean 'shares'?"
+run "$sim" shares now
+ends 2
+err "isobar-sim: shares takes no argument 'now'"
+run "$sim" shares --nodes 2
+ends 2
+err "isobar-sim: --nodes: '2' is no whole number from 3 to 1000000"
+run "$sim" shares --loss 1
+ends 2
+err "isobar-sim: --loss: '1' is no number from 0 to 0.99"
+run "$sim" shares --graph ring,star
+ends 2
+err "isobar-sim: --graph: 'star' is none of ring, grid, random, exponential"
+
+# Without gnuplot the table is complete all the same.
+mkdir empty
+run env PATH="$work/empty" "$sim" shares --graph ring --nodes 8 --plot "$work/plot.svg"
+ends 1
+[ "$(wc -l <stdout)" -eq 2 ] || complain 'no table'
+grep -q 'install gnuplot-nox' stderr || complain "gnuplot is missing and it says: $(cat stderr)"
+if command -v gnuplot >/dev/null; then
+	run "$sim" shares --graph ring,exponential --nodes 8,16 --plot "$work/plot.svg"
+	ends 0
+	grep -q '<svg' plot.svg || complain 'no drawing'
+fi
