@@ -7,6 +7,9 @@
 /* A hundred years: sums of times below stay far from the end of the type. */
 #define SPAN_MAX_NS ((uint64_t)100 * 366 * 86400 * 1000000000)
 
+/* Of the times kept, which are plain as long as the ring's messages went out within 52 days. */
+#define COARSE_BITS 20
+
 static bool exists(const struct iso_lease_params *params)
 {
 	return params->lease_ns != 0;
@@ -30,31 +33,37 @@ void iso_lease_init(const struct iso_lease_params *params, uint32_t inc,
 	ret_lease->inc = inc;
 }
 
-void iso_lease_sent(struct iso_lease *lease, uint64_t seq, uint64_t boot_ns)
+static uint64_t coarse(uint64_t boot_ns)
+{
+	return boot_ns >> COARSE_BITS;
+}
+
+void iso_lease_sent(struct iso_lease *lease, uint32_t seq, uint64_t boot_ns)
 {
 	if (!exists(&lease->params))
 		return;
-	assert(seq > lease->seq);
-	/* Who named a number that was left out would not be believed: its time is none. */
-	for (uint64_t n = lease->seq + 1; n < seq && n < lease->seq + 1 + ISO_LEASE_RING; n++)
-		lease->sent_ns[n % ISO_LEASE_RING] = 0;
-	lease->sent_ns[seq % ISO_LEASE_RING] = boot_ns;
+	assert(seq == lease->seq + 1);
+	assert(boot_ns >= lease->newest_ns);
+	lease->sent[seq % ISO_LEASE_RING] = (uint32_t)coarse(boot_ns);
+	lease->newest_ns = boot_ns;
 	lease->seq = seq;
 }
 
 bool iso_lease_heard(struct iso_lease *lease, uint32_t echo_inc, uint64_t echo_seq)
 {
+	uint64_t newest = coarse(lease->newest_ns), deadline_ns;
+	uint32_t ago;
+
 	if (!exists(&lease->params) || echo_inc != lease->inc)
 		return false;
 	if (echo_seq == 0 || echo_seq > lease->seq || lease->seq - echo_seq >= ISO_LEASE_RING)
 		return false;
-
-	uint64_t sent_ns = lease->sent_ns[echo_seq % ISO_LEASE_RING];
-
 	/* From when it was sent: the answer may have been under way for any time. */
-	if (sent_ns == 0 || sent_ns + lease->params.lease_ns <= lease->deadline_ns)
+	ago = (uint32_t)newest - lease->sent[echo_seq % ISO_LEASE_RING];
+	deadline_ns = ((newest - ago) << COARSE_BITS) + lease->params.lease_ns;
+	if (deadline_ns <= lease->deadline_ns)
 		return false;
-	lease->deadline_ns = sent_ns + lease->params.lease_ns;
+	lease->deadline_ns = deadline_ns;
 	return true;
 }
 

@@ -40,9 +40,10 @@ ISO_MUST_USE enum iso_status iso_lease_check(const struct iso_lease_params *para
 struct iso_lease {
 	struct iso_lease_params params;
 	uint64_t deadline_ns;   /* 0: none yet */
+	uint64_t newest_ns;     /* when the newest message was sent */
 	uint32_t inc;           /* of the holder; echoes of an earlier one are void */
-	uint64_t seq;           /* newest message sent */
-	uint64_t sent_ns[ISO_LEASE_RING];
+	uint32_t seq;           /* newest message sent */
+	uint32_t sent[ISO_LEASE_RING]; /* units of 2^20 ns (1 ms) rounded down, modulo 2^32 */
 };
 
 /* A start of the holder: nothing sent, no lease. */
@@ -50,10 +51,10 @@ void iso_lease_init(const struct iso_lease_params *params, uint32_t inc,
 		    struct iso_lease *ret_lease);
 
 /*
- * Message seq goes out, not before boot_ns.  seq rises; numbers may be left
- * out.  A time too early only shortens the lease.
+ * Message seq goes out, not before boot_ns: from 1 on, each number once.  A
+ * time too early only shortens the lease.
  */
-void iso_lease_sent(struct iso_lease *lease, uint64_t seq, uint64_t boot_ns);
+void iso_lease_sent(struct iso_lease *lease, uint32_t seq, uint64_t boot_ns);
 
 /* A neighbour has echoed this message of ours; true if the deadline has moved. */
 bool iso_lease_heard(struct iso_lease *lease, uint32_t echo_inc, uint64_t echo_seq);
