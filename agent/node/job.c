@@ -357,7 +357,7 @@ void job_observe(struct job *job, uint64_t now_ns)
 	bool known = observe_limit(job, now_ns);
 	observe_ceiling(job, now_ns);
 	job->view.ceiling_ucpu =
-		job_floor_only(job) ? (int64_t)job->conf->floor_ucpu : job->ceiling_ucpu;
+		job_lacks_guard(job) ? (int64_t)job->conf->floor_ucpu : job->ceiling_ucpu;
 	observe_use(job, now_ns);
 	job->view.at_ns = now_ns;
 
@@ -382,7 +382,6 @@ const struct job_view *job_view(const struct job *job)
 const char *job_state(const struct job *job, const char **ret_reason)
 {
 	enum cgroup_state state = cgroup_state(job->cgroup);
-	const struct guard_status *guard = job_guard(job);
 	const char *missing = job_meter_reason(job);
 
 	if (job->trouble[0] != '\0') {
@@ -390,7 +389,7 @@ const char *job_state(const struct job *job, const char **ret_reason)
 		return cgroup_state_name(CGROUP_DEGRADED);
 	}
 	*ret_reason = cgroup_reason(job->cgroup);
-	if (state == CGROUP_OK && guard != NULL && guard->state == GUARD_NONE) {
+	if (state == CGROUP_OK && job_lacks_guard(job)) {
 		*ret_reason = "no guard, so only the floor is enforced";
 		return cgroup_state_name(CGROUP_DEGRADED);
 	}

@@ -81,9 +81,9 @@ int job_limit(struct job *job, uint64_t now_ns, int64_t entitled_ucpu, struct er
  * (conf_is_guarded()) the node
  *   - after job_open() resumes with what the guard knows: 0 if it knew no lease,
  *   - calls job_lease_renew() at each tick, before job_observe(), with
- *     iso_trade_lease_deadline().
- * Without a guard to be had, and from guard_ns before the deadline, the ceiling
- * in the view is the floor and job_limit() goes no higher.
+ *     iso_trade_lease_deadline(): the guard knows it on return.
+ * Without a guard, and from guard_ns before the deadline, job_limit() goes no
+ * higher than the floor; where none is to be had, that is the view's ceiling.
  */
 uint64_t job_lease_deadline_ns(const struct job *job);
 void job_lease_renew(struct job *job, uint64_t deadline_ns);

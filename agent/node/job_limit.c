@@ -59,7 +59,9 @@ int job_limit(struct job *job, uint64_t now_ns, int64_t entitled_ucpu, struct er
 	int r = 0;
 
 	assert(entitled_ucpu > 0);
-	if (job_floor_only(job) && event.entitled_ucpu > job->conf->floor_ucpu)
+	/* Up to the floor nothing is needed; above it, a guard with a lease. */
+	if (job->guard != NULL && guard_client_floor_only(job->guard) &&
+	    event.entitled_ucpu > job->conf->floor_ucpu)
 		event.entitled_ucpu = job->conf->floor_ucpu;
 	if (job_is_out_of_reach(job))
 		return error_set(reterr, -EUNATCH, "%s", job->trouble);
@@ -105,13 +107,14 @@ int job_open_guard(struct job *job, struct error *reterr)
 
 void job_observe_guard(struct job *job)
 {
-	if (job->guard != NULL)
+	if (job->guard != NULL && !job->guard_told)
 		guard_client_renew(job->guard, job->deadline_ns);
+	job->guard_told = false;
 }
 
-bool job_floor_only(const struct job *job)
+bool job_lacks_guard(const struct job *job)
 {
-	return job->guard != NULL && guard_client_floor_only(job->guard);
+	return job->guard != NULL && guard_client_status(job->guard)->state == GUARD_NONE;
 }
 
 uint64_t job_lease_deadline_ns(const struct job *job)
@@ -122,6 +125,10 @@ uint64_t job_lease_deadline_ns(const struct job *job)
 void job_lease_renew(struct job *job, uint64_t deadline_ns)
 {
 	job->deadline_ns = deadline_ns;
+	if (job->guard == NULL)
+		return;
+	guard_client_renew(job->guard, deadline_ns);
+	job->guard_told = true;
 }
 
 int job_watch_guard(struct job *job, struct loop *loop)

@@ -27,6 +27,7 @@ struct job {
 	uint64_t wake_at_ns;
 	struct guard_client *guard; /* NULL: none needed */
 	uint64_t deadline_ns;	    /* of the lease, as the node has it; 0: none */
+	bool guard_told;	    /* of it, since the last look */
 	int64_t ceiling_ucpu; /* what the host allows; the view's may be lower */
 	uint64_t effective_at_ns; /* when the ancestors were last looked at */
 	uint64_t reopen_at_ns;
@@ -45,7 +46,7 @@ int job_open_guard(struct job *job, struct error *reterr);
 /* Tells the guard the deadline, and looks after it. */
 void job_observe_guard(struct job *job);
 
-/* Whether the floor is the most that may be enforced now. */
-bool job_floor_only(const struct job *job);
+/* One is needed, and there is none to be had. */
+bool job_lacks_guard(const struct job *job);
 
 #endif
