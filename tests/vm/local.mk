@@ -8,6 +8,10 @@ if WITH_EBPF
 vm_programs += $(bpf_tests)
 endif
 endif
+dist_check_SCRIPTS += %D%/watchdog.tap %D%/watchdog-guest.sh
+if HOST_TESTS
+TESTS += %D%/watchdog.tap
+endif
 dist_check_SCRIPTS += %D%/debian.tap %D%/fetch.sh %D%/init.sh %D%/run.sh
 EXTRA_DIST += %D%/merge.awk
 if HOST_TESTS

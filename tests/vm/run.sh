@@ -4,7 +4,9 @@
 # qemu in software, no disk, the host's root file system under a layer in
 # memory.  Speaks TAP: the results of all the programs as one list.
 # usage: run.sh KERNELDIR PROGRAM...      (KERNELDIR as fetch.sh makes it)
-# ISO_VM_SECONDS bounds the whole run; ISO_VM_LOG keeps the console there.
+# ISO_VM_SECONDS bounds the whole run; ISO_VM_LOG keeps the console there, and
+# ISO_VM_RESULTS what the programs printed.  ISO_VM_MODULES names modules of
+# KERNELDIR/extra, ISO_VM_DEVICES holds arguments of qemu.
 set -eu
 kernel=$1
 shift
@@ -26,6 +28,11 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/root/bin" "$work/root/proc" "$work/root/sys" "$work/root/dev"
 cp "$(command -v busybox)" "$work/root/bin/busybox"
 cp -R "$kernel/modules" "$work/root/modules"
+number=80
+for module in ${ISO_VM_MODULES:-}; do
+	cp "$kernel/extra/$module.ko" "$work/root/modules/$number-$module.ko"
+	number=$((number + 1))
+done
 cp "$here/init.sh" "$work/root/init"
 chmod +x "$work/root/init"
 for program; do
@@ -48,14 +55,17 @@ sed -i 's|^mount -t overlay.*|&\ncp /environment /root/environment|' "$work/root
 # then.  The time stamp counter is the host's then; reading the HPET instead takes
 # an exit to qemu, at every switch that is measured.
 status=0
+# shellcheck disable=SC2086 # a list
 timeout "${ISO_VM_SECONDS:-240}" qemu-system-x86_64 -accel tcg,thread=single \
 	-m 1024 -smp 2 -display none -monitor none -no-reboot -nodefaults \
 	-kernel "$kernel/vmlinuz" -initrd "$work/initrd" \
 	-append 'console=ttyS0 quiet panic=-1 psi=1 tsc=reliable clocksource=tsc' \
 	-fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap \
 	-device virtio-9p-pci,fsdev=host,mount_tag=host \
+	${ISO_VM_DEVICES:-} \
 	-serial "file:$work/console" -serial "file:$work/results" </dev/null || status=$?
 [ -z "${ISO_VM_LOG:-}" ] || cp "$work/console" "$ISO_VM_LOG"
+[ -z "${ISO_VM_RESULTS:-}" ] || tr -d '\r' <"$work/results" >"$ISO_VM_RESULTS"
 [ "$status" = 0 ] || echo "# qemu ended with $status (124: out of time)"
 tr -d '\r' <"$work/console" | tail -n 15 | sed 's/^/# console: /'
 tr -d '\r' <"$work/results" | awk -f "$here/merge.awk" -v expected=$#
