@@ -1,11 +1,14 @@
 # Neighbours' messages and the journal.
-fuzz_targets += %D%/edge %D%/message %D%/record
+fuzz_targets += %D%/edge %D%/message %D%/operation %D%/record
 %C%_edge_SOURCES = %D%/edge.c $(fuzz_main)
 %C%_edge_LDADD = lib/libisobar.a
 %C%_edge_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
 %C%_message_SOURCES = %D%/message.c $(fuzz_main)
 %C%_message_LDADD = lib/libisobar.a
 %C%_message_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
+%C%_operation_SOURCES = %D%/operation.c $(fuzz_main)
+%C%_operation_LDADD = lib/libisobar.a
+%C%_operation_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
 %C%_record_SOURCES = %D%/record.c $(fuzz_main)
 %C%_record_LDADD = lib/libisobar.a
 %C%_record_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
@@ -29,6 +32,18 @@ EXTRA_DIST += \
 	%D%/corpus/message/leaving \
 	%D%/corpus/message/overdraft \
 	%D%/corpus/message/tombstone \
+	%D%/corpus/operation/buried-peer \
+	%D%/corpus/operation/burn \
+	%D%/corpus/operation/close-waits \
+	%D%/corpus/operation/drain \
+	%D%/corpus/operation/freeze \
+	%D%/corpus/operation/give \
+	%D%/corpus/operation/lease \
+	%D%/corpus/operation/leave \
+	%D%/corpus/operation/mint \
+	%D%/corpus/operation/open \
+	%D%/corpus/operation/tombstone \
+	%D%/corpus/operation/void \
 	%D%/corpus/record/both \
 	%D%/corpus/record/damaged \
 	%D%/corpus/record/empty \

@@ -82,7 +82,7 @@ START_TEST(a_budget_goes_up_and_down)
 		int64_t before = world_budget(world), least = 0;
 
 		run_s(world, 5);
-		/* Nobody else is told, and then it goes out in transfers larger than their budget. */
+		/* Nobody else is told; then it goes out in transfers above their budget. */
 		carry_out(world, WORLD_MINT, 0, 3 * before, 20);
 		ck_assert_int_eq(world_budget(world), 4 * before);
 		carry_out(world, WORLD_DRAIN, 0, 0, 30);
