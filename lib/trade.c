@@ -224,11 +224,10 @@ static int64_t smaller(int64_t a, int64_t b)
 int64_t iso_trade_allowance(const struct iso_trade *trade, uint32_t index)
 {
 	const struct iso_ledger_edge *edge = &trade->ledger->edges[index];
-	int64_t under_way = (int64_t)(edge->sent - edge->acked);
-	int64_t left = smaller(trade->ledger->budget_ucpu - under_way,
+	int64_t most = smaller(trade->ledger->budget_ucpu, ISO_LEDGER_UNDER_WAY_MAX);
+	int64_t left = smaller(most - iso_ledger_under_way(trade->ledger, index),
 			       ISO_UNITS_MAX - (int64_t)edge->sent);
 
-	assert(edge->acked <= edge->sent);
 	return left > 0 ? left : 0;
 }
 
@@ -331,8 +330,8 @@ static void change_state(struct iso_trade *trade, const struct iso_trade_input *
 	iso_trade_freeze(trade);
 	iso_trade_leave(trade);
 	/* Who drains shows the price of one that may own no more than its floor. */
-	trade->box = (struct iso_box){ floor_ucpu,
-				       trade_drains(trade) ? floor_ucpu : input->ceiling_ucpu };
+	trade->box =
+	    (struct iso_box){ floor_ucpu, trade_drains(trade) ? floor_ucpu : input->ceiling_ucpu };
 }
 
 enum iso_status iso_trade_begin(struct iso_trade *trade, const struct iso_trade_input *input,

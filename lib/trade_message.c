@@ -7,7 +7,7 @@ static enum iso_status drop(struct iso_trade *trade, enum iso_trade_drop why,
 			    enum iso_status status)
 {
 	assert(why < ISO_DROP_COUNT);
-	trade->drops[why]++;
+	iso_trade_dropped(trade, why);
 	return status;
 }
 
@@ -73,7 +73,7 @@ static void take_price(struct iso_trade *trade, uint32_t index, const struct iso
 
 	if (frame->inc < edge->peer_inc ||
 	    (frame->inc == edge->peer_inc && frame->seq <= edge->newest_seq)) {
-		trade->drops[ISO_DROP_STALE]++;
+		iso_trade_dropped(trade, ISO_DROP_STALE);
 		return;
 	}
 	if (frame->inc > edge->peer_inc)
@@ -87,7 +87,7 @@ static void take_price(struct iso_trade *trade, uint32_t index, const struct iso
 	edge->fresh = edge->priced;
 	edge->referable = edge->priced && (frame->flags & ISO_EDGE_REFERABLE) != 0;
 	if (!edge->priced) {
-		trade->drops[ISO_DROP_REFERENCE]++;
+		iso_trade_dropped(trade, ISO_DROP_REFERENCE);
 		return;
 	}
 	edge->value_q32 = (float)price.value_q32;

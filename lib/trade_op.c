@@ -96,9 +96,9 @@ bool iso_trade_done(const struct iso_trade *trade, uint32_t index)
 
 	if ((counters->flags & ISO_EDGE_STATE_FOLDED) != 0)
 		return true;
-	/* It has told its last S, so what is the largest heard will remain so. */
+	/* It has told its last S, so nothing more will arrive. */
 	return (counters->flags & ISO_EDGE_STATE_CLOSED) == 0 && trade_bit(trade->frozen, index) &&
-	       counters->received == counters->seen && counters->acked == counters->sent;
+	       counters->arriving == 0 && counters->unacked == 0;
 }
 
 void iso_trade_leave(struct iso_trade *trade)

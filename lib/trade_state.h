@@ -64,7 +64,6 @@ struct iso_trade {
 	uint64_t now_ns;                /* newest time seen */
 	struct iso_cost cost;           /* of the tick under way */
 	struct iso_box box;
-	bool hold;
 	int64_t enforced_ucpu;          /* when the tick began */
 	/* One bit per edge. */
 	uint64_t closing;               /* nothing is sent or taken; a restart forgets it */
@@ -82,9 +81,10 @@ struct iso_trade {
 	int64_t head_ucpu;              /* as last shown */
 	uint32_t degree;                /* as last shown */
 	uint32_t gave_edge;             /* see iso_trade_status */
+	bool hold;                      /* of the tick under way */
 	struct iso_share_decision gave;
 	uint64_t received;
-	uint64_t drops[ISO_DROP_COUNT];
+	uint32_t drops[ISO_DROP_COUNT]; /* see iso_trade_dropped() */
 	struct iso_ledger *ledger;
 	struct trade_edge *edges;       /* one per edge of the ledger, same index */
 };
@@ -156,6 +156,13 @@ static inline struct trade_shown *trade_shown(struct trade_edge *edge, uint32_t 
 		if (edge->shown[n].seq == seq)
 			return &edge->shown[n];
 	return NULL;
+}
+
+/* Counts a message, or its price, that was of no use; four thousand million are the most. */
+static inline void iso_trade_dropped(struct iso_trade *trade, enum iso_trade_drop why)
+{
+	if (trade->drops[why] < UINT32_MAX)
+		trade->drops[why]++;
 }
 
 /* trade.c: codes the price last offered for the next message. */

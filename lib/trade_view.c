@@ -45,9 +45,8 @@ void iso_trade_status(const struct iso_trade *trade, struct iso_trade_status *re
 
 		if (trade->edges[k].peer_inc == 0)
 			continue;
-		ret_status->unacked_ucpu += (int64_t)(edge->sent - edge->debit - edge->acked);
-		if (edge->seen > edge->received)
-			ret_status->arriving_ucpu += (int64_t)(edge->seen - edge->received);
+		ret_status->unacked_ucpu += (int64_t)edge->unacked - edge->debit;
+		ret_status->arriving_ucpu += edge->arriving;
 	}
 	ret_status->price_q32 = trade->offer.price_q32;
 	ret_status->marginal_q32 = trade->offer.marginal_q32;
@@ -64,7 +63,8 @@ void iso_trade_status(const struct iso_trade *trade, struct iso_trade_status *re
 	ret_status->lease_deadline_ns = iso_trade_lease_deadline(trade);
 	ret_status->halt = ledger->halt;
 	ret_status->received = trade->received;
-	memcpy(ret_status->drops, trade->drops, sizeof(ret_status->drops));
+	for (int why = 0; why < ISO_DROP_COUNT; why++)
+		ret_status->drops[why] = trade->drops[why];
 }
 
 enum iso_status iso_trade_edge(const struct iso_trade *trade, uint32_t index,
@@ -90,7 +90,7 @@ enum iso_status iso_trade_edge(const struct iso_trade *trade, uint32_t index,
 		.close_at_ns = iso_trade_close_at_ns(trade, index),
 		.sent = counters->sent - counters->debit,
 		.received = counters->received - counters->credit,
-		.acked = counters->acked,
+		.acked = counters->unacked < UINT32_MAX ? counters->sent - counters->unacked : 0,
 		.peer_inc = edge->peer_inc,
 		.peer_seq = edge->newest_seq,
 		.last_ns = edge->peer_inc != 0 ? trade->now_ns - trade_age_ns(trade, edge) : 0,

@@ -31,7 +31,7 @@ static void assert_sums(const struct iso_ledger *ledger)
 		holdings += edge->received - edge->sent;
 		debit += edge->debit;
 		credit += edge->credit;
-		arriving += edge->seen - edge->received;
+		arriving += edge->arriving;
 	}
 	assert((int64_t)holdings == ledger->holdings_ucpu);
 	assert(debit == (uint64_t)ledger->debit_ucpu);
@@ -121,7 +121,7 @@ static void take_edges(struct iso_ledger *ledger, const struct iso_record *recor
 			.durable_flags = (uint16_t)edge->flags,
 			.sent = edge->sent,
 			.received = edge->received,
-			.seen = edge->received,
+			.unacked = edge->sent < UINT32_MAX ? (uint32_t)edge->sent : UINT32_MAX,
 		};
 		ledger->edge_count++;
 		file(ledger, k);
@@ -214,6 +214,12 @@ enum iso_status iso_ledger_find(const struct iso_ledger *ledger, uint64_t peer, 
 	return ISO_E_UNKNOWN;
 }
 
+int64_t iso_ledger_under_way(const struct iso_ledger *ledger, uint32_t index)
+{
+	assert(index < ledger->edge_count);
+	return ledger->edges[index].unacked < UINT32_MAX ? ledger->edges[index].unacked : INT64_MAX;
+}
+
 bool iso_ledger_edge_open(const struct iso_ledger *ledger, uint32_t index)
 {
 	assert(index < ledger->edge_count);
@@ -243,21 +249,27 @@ void iso_ledger_void(struct iso_ledger *ledger)
 		(void)halt(ledger, ISO_HALT_BURIED);
 }
 
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* More than a neighbour can have sent, or than any ledger holds. */
 static bool overdraft(const struct iso_ledger *ledger, const struct iso_ledger_edge *edge,
 		      const struct iso_ledger_news *news)
 {
-	uint64_t sent = news->sent;
-	int64_t budget_ucpu = ledger->budget_ucpu;
+	uint64_t seen = edge->received + edge->arriving, sent = news->sent;
+	int64_t most_ucpu = ledger->budget_ucpu;
 
 	/* While a budget is being raised, some nodes know of it and some do not yet. */
-	if (news->budget_ucpu > budget_ucpu)
-		budget_ucpu = news->budget_ucpu;
-	if (sent <= edge->seen)
+	if (news->budget_ucpu > most_ucpu)
+		most_ucpu = news->budget_ucpu;
+	most_ucpu = smaller(most_ucpu, ISO_LEDGER_UNDER_WAY_MAX);
+	if (sent <= seen)
 		return false;
-	if (sent > (uint64_t)ISO_UNITS_MAX || sent - edge->received > (uint64_t)budget_ucpu)
+	if (sent > (uint64_t)ISO_UNITS_MAX || sent - edge->received > (uint64_t)most_ucpu)
 		return true;
-	return (int64_t)(sent - edge->seen) >
+	return (int64_t)(sent - seen) >
 	       ISO_UNITS_MAX - ledger->holdings_ucpu - ledger->arriving_ucpu;
 }
 
@@ -278,12 +290,14 @@ enum iso_status iso_ledger_heard(struct iso_ledger *ledger, uint32_t index,
 		return halt(ledger, ISO_HALT_AMNESIA);
 	if (overdraft(ledger, edge, news))
 		return halt(ledger, ISO_HALT_OVERDRAFT);
-	if (news->sent > edge->seen) {
-		ledger->arriving_ucpu += (int64_t)(news->sent - edge->seen);
-		edge->seen = news->sent;
+	if (news->sent > edge->received + edge->arriving) {
+		uint32_t arriving = (uint32_t)(news->sent - edge->received);
+
+		ledger->arriving_ucpu += (int64_t)arriving - edge->arriving;
+		edge->arriving = arriving;
 	}
-	if (news->received > edge->acked)
-		edge->acked = news->received;
+	if (edge->sent - news->received < edge->unacked)
+		edge->unacked = (uint32_t)(edge->sent - news->received);
 	return ISO_OK;
 }
 
@@ -307,11 +321,12 @@ int64_t iso_ledger_begin(struct iso_ledger *ledger)
 
 		assert(edge->debit == 0);
 		assert(edge->credit == 0);
-		if (edge->seen <= edge->received || !iso_ledger_edge_credits(ledger, k))
+		if (edge->arriving == 0 || !iso_ledger_edge_credits(ledger, k))
 			continue;
-		edge->credit = edge->seen - edge->received;
-		edge->received = edge->seen;
-		ledger->credit_ucpu += (int64_t)edge->credit;
+		edge->credit = edge->arriving;
+		edge->received += edge->credit;
+		edge->arriving = 0;
+		ledger->credit_ucpu += edge->credit;
 	}
 	ledger->arriving_ucpu -= ledger->credit_ucpu;
 	ledger->holdings_ucpu += ledger->credit_ucpu;
@@ -335,16 +350,13 @@ void iso_ledger_debit(struct iso_ledger *ledger, uint32_t index, int64_t amount_
 	assert(iso_ledger_edge_open(ledger, index));
 	assert(amount_ucpu > 0);
 	assert(amount_ucpu <= iso_ledger_room(ledger));
+	assert(ledger->edges[index].unacked + amount_ucpu <= ISO_LEDGER_UNDER_WAY_MAX);
 	ledger->edges[index].sent += (uint64_t)amount_ucpu;
-	ledger->edges[index].debit += (uint64_t)amount_ucpu;
+	ledger->edges[index].debit += (uint32_t)amount_ucpu;
+	ledger->edges[index].unacked += (uint32_t)amount_ucpu;
 	assert(ledger->edges[index].sent <= (uint64_t)ISO_UNITS_MAX);
 	ledger->debit_ucpu += amount_ucpu;
 	ledger->holdings_ucpu -= amount_ucpu;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
 }
 
 int64_t iso_ledger_target(const struct iso_ledger *ledger)
@@ -399,6 +411,7 @@ int64_t iso_ledger_abort(struct iso_ledger *ledger)
 		struct iso_ledger_edge *edge = &ledger->edges[k];
 
 		edge->sent -= edge->debit;
+		edge->unacked -= edge->debit;
 		edge->debit = 0;
 	}
 	ledger->holdings_ucpu += undone;
@@ -458,7 +471,6 @@ void iso_ledger_commit(struct iso_ledger *ledger, uint64_t durable_seq)
 	}
 	ledger->seq = durable_seq;
 	for (uint32_t k = 0; k < ledger->edge_count; k++) {
-		assert(ledger->edges[k].seen >= ledger->edges[k].received);
 		ledger->edges[k].debit = ledger->edges[k].credit = 0;
 		ledger->edges[k].durable_flags = ledger->edges[k].flags;
 	}

@@ -39,17 +39,23 @@ enum iso_ledger_phase {
 	ISO_LEDGER_WRITTEN, /* the record was handed out; it must become durable */
 };
 
+/*
+ * No donor has more than this under way on one edge, 4294 CPUs: then what is
+ * counted beside S and R fits in 32 bits, and an edge is 48 bytes.
+ */
+#define ISO_LEDGER_UNDER_WAY_MAX ((int64_t)UINT32_MAX - 1)
+
 struct iso_ledger_edge {
 	uint64_t peer;
+	uint64_t sent;	   /* S, working copy */
+	uint64_t received; /* R, working copy */
 	uint32_t peer_gen;
 	uint16_t flags; /* ISO_EDGE_STATE_*, working copy */
 	uint16_t durable_flags;
-	uint64_t sent;	   /* S, working copy */
-	uint64_t received; /* R, working copy */
-	uint64_t debit;	   /* part of sent that is not durable yet */
-	uint64_t credit;   /* part of received that is not durable yet */
-	uint64_t seen;	   /* largest S heard from the peer */
-	uint64_t acked;	   /* largest R heard from the peer */
+	uint32_t debit;	   /* part of sent that is not durable yet */
+	uint32_t credit;   /* part of received that is not durable yet */
+	uint32_t arriving; /* largest S heard from the peer, less R */
+	uint32_t unacked;  /* S less the largest R heard; UINT32_MAX: so much or more */
 };
 
 /* The operation of this tick, and what it changed: undone or shown until it is durable. */
@@ -171,6 +177,9 @@ int64_t iso_ledger_holdings(const struct iso_ledger *ledger);
 /* Same for what is durable: without the debits and credits under way. */
 int64_t iso_ledger_durable_holdings(const struct iso_ledger *ledger);
 
+/* S - R of the peer as last heard, at most; INT64_MAX: nobody knows here. */
+int64_t iso_ledger_under_way(const struct iso_ledger *ledger, uint32_t index);
+
 /* An edge over which units may be given away: neither closed, frozen nor a tombstone. */
 bool iso_ledger_edge_open(const struct iso_ledger *ledger, uint32_t index);
 
@@ -230,7 +239,8 @@ ISO_MUST_USE enum iso_status iso_ledger_leave(struct iso_ledger *ledger, int64_t
 
 /*
  * PLANNING only; not halted, edge open, amount > 0, S stays within
- * ISO_UNITS_MAX.  The caller keeps to iso_ledger_room(): more is a bug.
+ * ISO_UNITS_MAX and what is under way within ISO_LEDGER_UNDER_WAY_MAX.
+ * The caller keeps to iso_ledger_room(): more is a bug.
  */
 void iso_ledger_debit(struct iso_ledger *ledger, uint32_t index, int64_t amount_ucpu);
 

@@ -190,15 +190,14 @@ static void change_edge(struct iso_ledger *ledger, const struct effect *effect)
 	}
 	edge = &ledger->edges[effect->index];
 	assert(edge->debit == 0);
-	assert(edge->seen == edge->received);
+	assert(edge->arriving == 0);
 	edge->peer_gen = wanted->peer_gen;
 	edge->flags = (uint16_t)wanted->flags;
 	edge->sent = wanted->sent;
 	edge->received = wanted->received;
-	/* What the peer said of other counters is of no use to these. */
-	edge->seen = wanted->received;
-	if (edge->acked > wanted->sent)
-		edge->acked = wanted->sent;
+	/* A new life, or none: nothing was sent to it, or nothing will be any more. */
+	if (wanted->sent == 0)
+		edge->unacked = 0;
 }
 
 enum iso_status iso_ledger_apply(struct iso_ledger *ledger, const struct iso_op *op,
@@ -272,8 +271,7 @@ void iso_ledger_freeze(struct iso_ledger *ledger, uint32_t index)
 static bool all_arrived(const struct iso_ledger *ledger)
 {
 	for (uint32_t k = 0; k < ledger->edge_count; k++)
-		if (iso_ledger_edge_credits(ledger, k) &&
-		    ledger->edges[k].acked != ledger->edges[k].sent)
+		if (iso_ledger_edge_credits(ledger, k) && ledger->edges[k].unacked != 0)
 			return false;
 	return true;
 }

@@ -6,8 +6,7 @@
 
 # lib/ledger/ledger.c
 /^enum iso_status iso_ledger_open(/,/^}/s/ledger->dirty = true;/ledger->dirty = !broken(MODEL_TRUST_CACHE);/
-/^enum iso_status iso_ledger_heard(/,/^}/s/if (news->sent > edge->seen)/if (news->sent > edge->seen || broken(MODEL_CREDIT_LAST))/
-/^int64_t iso_ledger_begin(/,/^}/s/if (edge->seen <= edge->received ||/if ((broken(MODEL_CREDIT_LAST) ? edge->seen == edge->received : edge->seen <= edge->received) ||/
+/^enum iso_status iso_ledger_heard(/,/^}/s/if (news->sent > edge->received + edge->arriving)/if (broken(MODEL_CREDIT_LAST) \&\& news->sent < edge->received) { ledger->holdings_ucpu -= (int64_t)(edge->received - news->sent); edge->received = news->sent; ledger->dirty = true; } if (news->sent > edge->received + edge->arriving || broken(MODEL_CREDIT_LAST))/
 /^int64_t iso_ledger_room(/,/^}/s/!= 0 ? 0 :/!= 0 || broken(MODEL_NO_FLOOR) ? 0 :/
 /^int64_t iso_ledger_target(/,/^}/s/ledger->ceiling_ucpu)/broken(MODEL_NO_CEILING) ? INT64_MAX : ledger->ceiling_ucpu)/
 /^bool iso_ledger_changed(/,/^}/s/ledger->debit_ucpu != 0/(& \&\& !broken(MODEL_UNMARKED_DEBIT))/

@@ -194,7 +194,7 @@ void model_node_fold(const struct model_setup *setup, uint32_t node)
 	for (uint32_t k = 0; k < ledger->edge_count; k++) {
 		trade->edges[k].peer_inc = 0;
 		trade->edges[k].newest_seq = trade->edges[k].echo_seq = 0;
-		ledger->edges[k].acked = 0;
+		ledger->edges[k].unacked = (uint32_t)ledger->edges[k].sent;
 	}
 	if (ledger->phase == ISO_LEDGER_IDLE)
 		ledger->enforced_ucpu = 0;

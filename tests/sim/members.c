@@ -162,8 +162,7 @@ static int64_t room_towards(struct members *members, struct iso_ledger *ledger, 
 	const struct iso_ledger_edge *edge = &ledger->edges[k];
 	const struct members_node *peer = &members->nodes[index_of(edge->peer)];
 	int64_t bound = lesser(ledger->budget_ucpu, peer->durable.budget_ucpu);
-	int64_t under_way = (int64_t)(edge->sent - edge->acked);
-	int64_t room = lesser(iso_ledger_room(ledger), bound - under_way);
+	int64_t room = lesser(iso_ledger_room(ledger), bound - iso_ledger_under_way(ledger, k));
 
 	return room > 0 ? room : 0;
 }

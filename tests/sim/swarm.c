@@ -173,7 +173,7 @@ START_TEST(a_node_of_small_degree_takes_little)
 	struct swarm set = swarm_of(RANDOM, 100000, test_seed_base());
 
 	start(&set);
-	ck_assert_uint_lt(set.bytes, (size_t)100000 * 1792);
+	ck_assert_uint_lt(set.bytes, (size_t)100000 * 1664);
 	(void)run(&set, 2);
 	stop(&set);
 }

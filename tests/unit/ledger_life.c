@@ -81,7 +81,7 @@ START_TEST(a_fold_keeps_the_share)
 	ck_assert_uint_eq(disk.edges[0].sent, 0);
 	ck_assert_uint_eq(disk.edges[0].received, 0);
 	ck_assert_uint_eq(disk.edges[0].flags, ISO_EDGE_STATE_FOLDED);
-	ck_assert_uint_eq(ledger->edges[0].acked, 0);
+	ck_assert_int_eq(iso_ledger_under_way(ledger, 0), 0);
 	/* Whoever asks again is told that it is so; a certificate is no more to be had. */
 	ck_assert_ok(tick(ledger, fold_op(7, 2001, 300, 50)));
 	ck_assert_int_eq(disk.endowment_ucpu, 750);
@@ -128,8 +128,8 @@ START_TEST(a_later_generation_takes_the_place_of_a_tombstone)
 	ck_assert_uint_eq(disk.edge_count, 2);
 	ck_assert_uint_eq(disk.edges[0].peer_gen, 2);
 	ck_assert_uint_eq(disk.edges[0].flags, 0);
-	ck_assert_uint_eq(ledger->edges[0].seen, 0);
-	ck_assert_uint_eq(ledger->edges[0].acked, 0);
+	ck_assert_uint_eq(ledger->edges[0].arriving, 0);
+	ck_assert_int_eq(iso_ledger_under_way(ledger, 0), 0);
 	ck_assert_int_eq(iso_ledger_begin(ledger), 0);
 	end_tick(ledger);
 	/* Its counters begin anew, so that what was R before is a credit now. */

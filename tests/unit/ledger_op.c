@@ -2,6 +2,8 @@
 /* The administrator's operations, one node at a time. */
 #include "config.h"
 
+#include <signal.h>
+
 #include "tests/unit/ledger_one.h"
 
 START_TEST(what_is_minted_is_enforced_only_once_durable)
@@ -212,14 +214,16 @@ START_TEST(amounts_go_to_the_end_of_the_range)
 	ck_assert_ok(tick(ledger, op_of(6, ISO_OP_BURN, ISO_UNITS_MAX)));
 	ck_assert_int_eq(disk.last_op_ucpu, ISO_UNITS_MAX - FLOOR);
 	ck_assert_int_eq(iso_record_holdings(&disk), FLOOR);
-	/* By what came from others, though little was minted here. */
+	/* By what came from others, though so much was never minted here. */
 	ledger = idle();
 	op.budget_ucpu = ISO_UNITS_MAX;
 	ck_assert_ok(tick(ledger, op));
-	ck_assert_ok(hear(ledger, 0, ISO_UNITS_MAX - 1000, 0));
+	ck_assert_ok(tick(ledger, op_of(6, ISO_OP_MINT, ISO_UNITS_MAX - 4000000000)));
+	ck_assert_ok(hear(ledger, 0, 4000000000 - 1000, 0));
 	iso_ledger_begin(ledger);
 	end_tick(ledger);
-	refused(ledger, op_of(6, ISO_OP_MINT, 1), ISO_E_RANGE);
+	ck_assert_int_eq(iso_record_holdings(&disk), ISO_UNITS_MAX);
+	refused(ledger, op_of(7, ISO_OP_MINT, 1), ISO_E_RANGE);
 	/* What arrives from two sides counts before it is credited. */
 	ledger = idle();
 	ck_assert_ok(tick(ledger, op_of(5, ISO_OP_MINT, ISO_UNITS_MAX - 2000)));
@@ -241,7 +245,9 @@ START_TEST(counters_go_to_the_end_of_the_range)
 	ledger = open_record(&record);
 	iso_ledger_begin(ledger);
 	end_tick(ledger);
-	ck_assert_ok(hear(ledger, 0, ISO_UNITS_MAX, 0));
+	ck_assert_int_eq(iso_ledger_under_way(ledger, 0), INT64_MAX);
+	ck_assert_ok(hear(ledger, 0, ISO_UNITS_MAX, ISO_UNITS_MAX - 500));
+	ck_assert_int_eq(iso_ledger_under_way(ledger, 0), 0);
 	iso_ledger_begin(ledger);
 	iso_ledger_debit(ledger, 0, 500);
 	end_tick(ledger);
@@ -249,6 +255,41 @@ START_TEST(counters_go_to_the_end_of_the_range)
 	ck_assert_int_eq(iso_record_holdings(&disk), 1000);
 	ck_assert_int_eq(hear(ledger, 0, (uint64_t)ISO_UNITS_MAX + 1, 0), ISO_E_HALTED);
 	ck_assert_int_eq(ledger->halt, ISO_HALT_OVERDRAFT);
+}
+END_TEST
+
+/* Whatever the budget: what is beyond, no donor has had under way. */
+START_TEST(an_edge_carries_four_thousand_cpus_at_once)
+{
+	struct iso_op op = op_of(5, ISO_OP_MINT, 2 * ISO_LEDGER_UNDER_WAY_MAX);
+	struct iso_ledger *ledger = idle();
+
+	op.budget_ucpu = 4 * ISO_LEDGER_UNDER_WAY_MAX;
+	ck_assert_ok(tick(ledger, op));
+	iso_ledger_begin(ledger);
+	iso_ledger_debit(ledger, 0, ISO_LEDGER_UNDER_WAY_MAX);
+	end_tick(ledger);
+	ck_assert_int_eq(iso_ledger_under_way(ledger, 0), ISO_LEDGER_UNDER_WAY_MAX);
+	ck_assert_ok(hear(ledger, 0, (uint64_t)ISO_LEDGER_UNDER_WAY_MAX, 7));
+	ck_assert_int_eq(iso_ledger_under_way(ledger, 0), ISO_LEDGER_UNDER_WAY_MAX - 7);
+	ck_assert_int_eq(iso_ledger_begin(ledger), ISO_LEDGER_UNDER_WAY_MAX);
+	iso_ledger_debit(ledger, 0, 7);
+	end_tick(ledger);
+	ck_assert_int_eq(hear(ledger, 0, 2 * (uint64_t)ISO_LEDGER_UNDER_WAY_MAX + 1, 0),
+			 ISO_E_HALTED);
+	ck_assert_int_eq(ledger->halt, ISO_HALT_OVERDRAFT);
+}
+END_TEST
+
+START_TEST(too_much_under_way_dies)
+{
+	struct iso_op op = op_of(5, ISO_OP_MINT, 2 * ISO_LEDGER_UNDER_WAY_MAX);
+	struct iso_ledger *ledger = idle();
+
+	ck_assert_ok(tick(ledger, op));
+	iso_ledger_begin(ledger);
+	iso_ledger_debit(ledger, 0, ISO_LEDGER_UNDER_WAY_MAX);
+	iso_ledger_debit(ledger, 0, 1);
 }
 END_TEST
 
@@ -369,6 +410,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, operations_out_of_range_are_refused);
 	tcase_add_test(tcase, amounts_go_to_the_end_of_the_range);
 	tcase_add_test(tcase, counters_go_to_the_end_of_the_range);
+	tcase_add_test(tcase, an_edge_carries_four_thousand_cpus_at_once);
+	tcase_add_test_raise_signal(tcase, too_much_under_way_dies, SIGABRT);
 	tcase_add_test(tcase, the_budget_bounds_what_can_come);
 	tcase_add_test(tcase, edges_are_opened_by_generation);
 	tcase_add_test(tcase, the_configuration_makes_no_edges_beside_the_administrator);

@@ -664,6 +664,18 @@ START_TEST(impossible_inputs_change_nothing)
 }
 END_TEST
 
+START_TEST(a_node_of_64_edges_fits_in_8_KiB)
+{
+	struct iso_trade_config config = config_of(NULL, 1001);
+
+	set_up();
+	config.peer_count = 0;
+	config.edges_max = ISO_DEGREE_MAX;
+	ck_assert_uint_gt(iso_trade_size(&config), 0);
+	ck_assert_uint_le(iso_trade_size(&config), 8192);
+}
+END_TEST
+
 START_TEST(impossible_configurations_are_refused)
 {
 	struct iso_trade_peer peers[2] = { { 1002, 1 }, { 1003, 1 } };
@@ -785,6 +797,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, an_old_journal_stops_the_node);
 	tcase_add_test(tcase, a_ceiling_may_fall_and_rise);
 	tcase_add_test(tcase, impossible_inputs_change_nothing);
+	tcase_add_test(tcase, a_node_of_64_edges_fits_in_8_KiB);
 	tcase_add_test(tcase, impossible_configurations_are_refused);
 	tcase_add_test_raise_signal(tcase, dies_when_a_message_is_taken_before_the_commit, SIGABRT);
 	tcase_add_test_raise_signal(tcase, dies_when_the_commit_comes_before_lowering, SIGABRT);
