@@ -39,6 +39,7 @@ struct host {
 	uint64_t pause_ns;
 	int64_t restarts;
 	bool ever_started;
+	bool is_paused;
 	bool told;
 	uint64_t share_ucpu; /* last told */
 	uint32_t cpus;
@@ -252,6 +253,7 @@ static void start_if_due(struct host *host, uint64_t now_ns)
 
 void host_step(struct host *host, uint64_t now_ns, uint64_t share_ucpu, uint32_t cpus)
 {
+	host->is_paused = false;
 	start_if_due(host, now_ns);
 	if (host->link == NULL)
 		return;
@@ -265,11 +267,35 @@ void host_step(struct host *host, uint64_t now_ns, uint64_t share_ucpu, uint32_t
 	host->cpus = cpus;
 }
 
+static void end_worker(struct host *host)
+{
+	pid_t pid = host->child.pid;
+
+	if (pid <= 0)
+		return;
+	host->link = workerlink_close(host->link); /* the worker ends at that, too */
+	loop_remove(host->config.loop, &host->exit_source);
+	spawn_kill(&host->child, GRACE_MS);
+	host->child.pid = pid;
+	forget_child(host);
+}
+
+void host_pause(struct host *host)
+{
+	if (host->child.pid > 0)
+		log_info("worker: ended, since this node has no share to train with");
+	end_worker(host);
+	host->start_at_ns = 0;
+	host->is_paused = true;
+}
+
 struct host_status host_status(const struct host *host)
 {
 	const char *state = "running";
 
-	if (host->child.pid <= 0)
+	if (host->is_paused)
+		state = "paused: no share";
+	else if (host->child.pid <= 0)
 		state = host->ever_started ? "restarting" : "not started";
 	else if (!host->connected)
 		state = "waiting for coordinator";
@@ -286,15 +312,7 @@ struct host *host_close(struct host *host)
 {
 	if (host == NULL)
 		return NULL;
-	if (host->child.pid > 0) {
-		pid_t pid = host->child.pid;
-
-		host->link = workerlink_close(host->link); /* the worker ends at that, too */
-		loop_remove(host->config.loop, &host->exit_source);
-		spawn_kill(&host->child, GRACE_MS);
-		host->child.pid = pid;
-		forget_child(host);
-	}
+	end_worker(host);
 	free(host);
 	return NULL;
 }

@@ -37,6 +37,9 @@ struct host *host_close(struct host *host);
  */
 void host_step(struct host *host, uint64_t now_ns, uint64_t share_ucpu, uint32_t cpus);
 
+/* Ends the worker; none starts again until host_step() is called again. */
+void host_pause(struct host *host);
+
 struct host_status {
 	const char *state; /* "running", "waiting for coordinator", "restarting" */
 	int64_t pid;       /* 0: none */
