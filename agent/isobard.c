@@ -19,7 +19,7 @@
 /* Exit status: done or ended by a signal, failed, wrong usage or configuration. */
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-enum action { RUN = 1, CHECK, INIT };
+enum action { RUN = 1, CHECK, INIT, JOIN };
 
 struct agent {
 	struct loop loop;
@@ -28,11 +28,12 @@ struct agent {
 
 static void usage(FILE *out)
 {
-	fputs("usage: isobard [-n | --init] [-f FILE]\n"
+	fputs("usage: isobard [-n | --init [--join]] [-f FILE]\n"
 	      "\n"
 	      "  -f, --file FILE   configuration (default " ISO_SYSCONFDIR "/isobar/isobard.conf)\n"
 	      "  -n, --check       check the configuration and exit\n"
 	      "      --init        make the journal of a new node and exit\n"
+	      "      --join        with --init: of one that a running cluster will admit\n"
 	      "  -h, --help        show this\n"
 	      "  -V, --version     show the version\n",
 	      out);
@@ -93,16 +94,16 @@ static int run(const struct conf *conf)
 	return r < 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
-static int init(const struct conf *conf)
+static int init(const struct conf *conf, bool join)
 {
 	struct error error = { 0 };
 
-	if (node_create(conf, &error) < 0) {
+	if (node_create(conf, join, &error) < 0) {
 		fprintf(stderr, "isobard: %s\n", error.text);
 		return EXIT_FAILED;
 	}
-	printf("isobard: node %s of cluster %s: journal made in %s\n", conf->node, conf->cluster,
-	       conf->state_directory);
+	printf("isobard: node %s of cluster %s: journal made in %s%s\n", conf->node, conf->cluster,
+	       conf->state_directory, join ? "; it waits for isobarctl join" : "");
 	return EXIT_DONE;
 }
 
@@ -113,10 +114,12 @@ static int parse(int argc, char **argv, enum action *ret_action, const char **re
 		{ "file", required_argument, NULL, 'f' },
 		{ "check", no_argument, NULL, 'n' },
 		{ "init", no_argument, NULL, 'i' },
+		{ "join", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
+	bool join = false;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "f:nhV", options, NULL)) != -1) {
@@ -129,6 +132,9 @@ static int parse(int argc, char **argv, enum action *ret_action, const char **re
 			break;
 		case 'i':
 			*ret_action = INIT;
+			break;
+		case 'j':
+			join = true;
 			break;
 		case 'h':
 			usage(stdout);
@@ -145,6 +151,12 @@ static int parse(int argc, char **argv, enum action *ret_action, const char **re
 		fprintf(stderr, "isobard: unexpected argument '%s'\n", argv[optind]);
 		return EXIT_USAGE;
 	}
+	if (join && *ret_action != INIT) {
+		fprintf(stderr, "isobard: --join goes with --init\n");
+		return EXIT_USAGE;
+	}
+	if (join)
+		*ret_action = JOIN;
 	return -1;
 }
 
@@ -182,7 +194,9 @@ int main(int argc, char **argv)
 	case CHECK:
 		return EXIT_DONE;
 	case INIT:
-		return init(&conf);
+		return init(&conf, false);
+	case JOIN:
+		return init(&conf, true);
 	case RUN:
 		break;
 	}

@@ -77,6 +77,8 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/node/node.c %D%/node/node.h %D%/node/node_private.h \
 	%D%/node/node_conf.c \
 	%D%/node/node_net.c \
+	%D%/node/node_ops.c \
+	%D%/node/node_standing.c \
 	%D%/node/node_status.c \
 	%D%/node/node_tick.c \
 	%D%/node/peers.c %D%/node/peers.h \

@@ -13,6 +13,7 @@
 #include "agent/base/log.h"
 #include "agent/node/crash.h"
 #include "agent/node/node_private.h"
+#include "lib/quantity.h"
 
 static int open_state_directory(const struct conf *conf, struct error *reterr)
 {
@@ -29,17 +30,23 @@ static int open_state_directory(const struct conf *conf, struct error *reterr)
 	return error_errno(reterr, -errno, "state directory %s", conf->state_directory);
 }
 
-int node_create(const struct conf *conf, struct error *reterr)
+int node_create(const struct conf *conf, bool join, struct error *reterr)
 {
 	struct iso_trade_peer peers[CONF_NEIGHBOURS_MAX];
 	struct iso_record record;
 	struct iso_quant quant;
 	int fd, r;
 
+	if (!join && conf->endowment_ucpu == 0)
+		return error_set(reterr, -EINVAL,
+				 "endowment is not set: --init needs it; a node that joins a "
+				 "running cluster is made with --init --join");
 	node_quant(conf, &quant);
 	struct iso_trade_config config = node_trade_config(conf, &quant, peers);
-	enum iso_status status = iso_trade_genesis(&config, NODE_FIRST_GENERATION,
-						   (int64_t)conf->endowment_ucpu, &record);
+	enum iso_status status = 
+		join ? iso_trade_genesis(&config, 0, 0, &record)
+		     : iso_trade_genesis(&config, NODE_FIRST_GENERATION,
+					 (int64_t)conf->endowment_ucpu, &record);
 	if (status != ISO_OK)
 		return error_set(reterr, -EINVAL, "endowment: %s (floor to budget)",
 				 iso_status_text(status));
@@ -54,10 +61,21 @@ int node_create(const struct conf *conf, struct error *reterr)
 	return r;
 }
 
-/* What the journal and the file beside it say, and then whom this node trades with. */
+static void tell_budget(const struct node *node, const struct iso_record *record)
+{
+	if (record->gen == 0 || record->budget_ucpu == (int64_t)node->conf->budget_ucpu)
+		return;
+	log_info("budget: %.4f CPU, as an administrator has set it; the %.4f CPU of the "
+		 "configuration were for the first start",
+		 (double)record->budget_ucpu / ISO_UCPU_PER_CPU,
+		 (double)node->conf->budget_ucpu / ISO_UCPU_PER_CPU);
+}
+
+/* What the journal and the file beside it say. */
 static int open_state(struct node *node, struct iso_record *ret_record, struct error *reterr)
 {
 	const struct conf *conf = node->conf;
+	struct error error = { 0 };
 
 	node->state_fd = open_state_directory(conf, reterr);
 	if (node->state_fd < 0)
@@ -66,7 +84,8 @@ static int open_state(struct node *node, struct iso_record *ret_record, struct e
 			     conf->id, &node->journal, ret_record, reterr);
 	if (r < 0)
 		return r;
-	struct error error = { 0 };
+	node->durable_seq = ret_record->seq;
+	tell_budget(node, ret_record);
 	if (peers_load(conf, node->state_fd, conf->state_directory, &node->peers, &error) < 0)
 		log_warn("%s: who is named there alone is not reached until an administrator "
 			 "opens the edge again", error.text);
@@ -78,29 +97,26 @@ static int open_state(struct node *node, struct iso_record *ret_record, struct e
 	return 0;
 }
 
-static int open_trade(struct node *node, struct error *reterr)
+int node_open_trade(struct node *node, const struct iso_record *record, struct error *reterr)
 {
-	struct iso_record record;
-	int r = open_state(node, &record, reterr);
-
-	if (r < 0)
-		return r;
-	node_quant(node->conf, &node->quant);
 	struct iso_trade_config config = node_trade_config(node->conf, &node->quant,
 							   node->trade_peers);
-	config.peer_count = node_trade_peers(&node->peers, &record, node->trade_peers);
+
+	config.peer_count = node_trade_peers(&node->peers, record, node->trade_peers);
 	size_t size = iso_trade_size(&config);
-	node->trade_memory = size > 0 ? calloc(1, size) : NULL;
-	if (node->trade_memory == NULL)
+	void *memory = size > 0 ? calloc(1, size) : NULL;
+	if (memory == NULL)
 		return error_set(reterr, -EINVAL, "trading: configuration out of range");
-	enum iso_status status = iso_trade_init(node->trade_memory, size, &config, &node->trade);
+	free(node->trade_memory);
+	node->trade_memory = memory;
+	enum iso_status status = iso_trade_init(memory, size, &config, &node->trade);
 	if (status != ISO_OK)
 		return error_set(reterr, -EINVAL, "trading: %s", iso_status_text(status));
-	status = iso_trade_open(node->trade, &record);
+	status = iso_trade_open(node->trade, record);
 	if (status != ISO_OK)
 		return error_set(reterr, -EUCLEAN, "journal in %s: %s",
 				 node->conf->state_directory, iso_status_text(status));
-	node->durable_seq = record.seq;
+	node_map_edges(node);
 	return 0;
 }
 
@@ -132,21 +148,33 @@ static int open_timer(struct node *node, struct error *reterr)
 	return loop_add(node->loop, &node->timer);
 }
 
+/* The limit of a group that is made now. */
+static uint64_t first_ucpu(const struct node *node, const struct iso_record *record)
+{
+	bool has_share = record->gen != 0 && record->halt != ISO_HALT_LEFT;
+
+	return has_share ? node->conf->floor_ucpu : (uint64_t)node_least_ucpu(node);
+}
+
 static int open_all(struct node *node, struct error *reterr)
 {
 	struct host_config host_config = { .conf = node->conf, .loop = node->loop };
+	struct iso_record record;
 	int r = open_control(node, reterr); /* first: its lock is the instance's */
 
 	if (r == 0)
-		r = open_trade(node, reterr);
+		r = open_state(node, &record, reterr);
+	if (r == 0)
+		r = node_open_trade(node, &record, reterr);
 	if (r == 0)
 		crash_point("opened");
 	if (r == 0)
-		r = job_open(node->conf, node->conf->floor_ucpu, &node->job, reterr);
+		r = job_open(node->conf, first_ucpu(node, &record), &node->job, reterr);
 	if (r < 0)
 		return r;
-	(void)job_watch_guard(node->job, node->loop);
-	node_map_edges(node);
+	(void)job_watch_guard(node->job, node->loop); /* else it is seen at the next tick */
+	/* The guard outlives its agent, so does the lease; unless it is of another generation. */
+	iso_trade_lease_resume(node->trade, job_lease_deadline_ns(node->job));
 	/* The new incarnation must be durable and the share enforced before anybody hears of us. */
 	node_tick(node, clock_now_ns());
 	if (node->failed)
@@ -172,6 +200,7 @@ int node_open(const struct conf *conf, void *zmq_context, struct loop *loop,
 	node->conf = conf;
 	node->zmq_context = zmq_context;
 	node->loop = loop;
+	node_quant(conf, &node->quant);
 	node->timer.fd = -1;
 	node->state_fd = -1;
 	node->started_ns = clock_now_ns();

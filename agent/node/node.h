@@ -19,10 +19,11 @@ struct loop;
 struct node;
 
 /*
- * Makes the node's journal, with its endowment as share: once in the life of
- * a node.  -EEXIST: it has one.
+ * Makes the node's journal: once in the life of a node.  Its endowment is its
+ * first share; with join it has none, and waits until an administrator admits it.
+ * -EEXIST: it has one.
  */
-int node_create(const struct conf *conf, struct error *reterr);
+int node_create(const struct conf *conf, bool join, struct error *reterr);
 
 /*
  * Takes up the journal, enforces the share it says, makes that start durable

@@ -70,6 +70,11 @@ struct iso_trade_config node_trade_config(const struct conf *conf, const struct 
 		.budget_ucpu = (int64_t)conf->budget_ucpu,
 		.floor_ucpu = (int64_t)conf->floor_ucpu,
 		.share = share_params_of(conf, quant),
+		.lease = {
+			.lease_ns = conf->trading.lease_ns,
+			.promise_ns = conf->trading.promise_ns,
+			.guard_ns = conf->trading.lease_ns != 0 ? conf->trading.guard_ns : 0,
+		},
 		.peers = peers,
 		.peer_count = conf->neighbour_count,
 	};

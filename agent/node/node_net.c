@@ -12,6 +12,8 @@
 
 /* Who is reached how: peers, the link, the administrators' endpoint. */
 
+#define NOWHERE "neighbour %s: listen is not set in the configuration, so nobody could answer"
+
 const struct peer *node_peer_of_edge(const struct node *node, uint32_t index)
 {
 	return node->peer_of_edge[index] != UINT32_MAX ? &node->peers.of[node->peer_of_edge[index]]
@@ -47,13 +49,13 @@ static bool on_message(void *context, uint32_t neighbour, const uint8_t *bytes, 
 
 	assert(peer != NULL); /* keys are always on */
 	enum iso_status status =
-	    iso_trade_receive(node->trade, clock_now_ns(), peer->id, bytes, size);
+	    iso_trade_receive(node->trade, clock_boot_ns(), peer->id, bytes, size);
 
 	/* The trading core counts what it drops, and why; who is not listened to is still up. */
 	return status == ISO_OK || status == ISO_E_HALTED;
 }
 
-int node_reach(struct node *node, struct peer *peer, struct error *reterr)
+static int reach(struct node *node, struct peer *peer, struct error *reterr)
 {
 	const struct link_neighbour neighbour = {
 		.name = peer->as.name,
@@ -62,14 +64,37 @@ int node_reach(struct node *node, struct peer *peer, struct error *reterr)
 	};
 
 	if (node->link == NULL)
-		return error_set(reterr, -EDESTADDRREQ,
-				 "neighbour %s: listen is not set in the configuration, so nobody "
-				 "could answer",
-				 peer->as.name);
+		return error_set(reterr, -EDESTADDRREQ, NOWHERE, peer->as.name);
 	if (peer->link != UINT32_MAX)
 		link_remove(node->link, peer->link);
 	peer->link = UINT32_MAX;
 	return link_add(node->link, &neighbour, clock_now_ns(), &peer->link, reterr);
+}
+
+int node_meet(struct node *node, const struct opjson_neighbour *neighbour,
+	      struct peer **ret_peer, struct error *reterr)
+{
+	uint64_t id = conf_node_id(node->conf->cluster, neighbour->name);
+	struct peer *peer = peers_find(&node->peers, id);
+	struct opjson_neighbour before = { 0 };
+
+	if (id == node->conf->id)
+		return error_set(reterr, -EINVAL, "neighbour %s: that is this node itself",
+				 neighbour->name);
+	if (node->link == NULL)
+		return error_set(reterr, -EDESTADDRREQ, NOWHERE, neighbour->name);
+	if (peer != NULL)
+		before = peer->as;
+	int r = peers_tell(&node->peers, node->conf, node->state_fd, node->conf->state_directory,
+			   neighbour, reterr);
+	if (r < 0)
+		return r;
+	peer = peers_find(&node->peers, id);
+	*ret_peer = peer;
+	if (peer->link != UINT32_MAX && strcmp(before.address, peer->as.address) == 0 &&
+	    strcmp(before.public_key, peer->as.public_key) == 0)
+		return 0;
+	return reach(node, peer, reterr);
 }
 
 static int open_link(struct node *node, const struct curve_keypair *keys, struct error *reterr)
@@ -88,7 +113,7 @@ static int open_link(struct node *node, const struct curve_keypair *keys, struct
 	for (unsigned i = 0; i < node->peers.count && r == 0; i++) {
 		struct peer *peer = &node->peers.of[i];
 
-		r = node_reach(node, peer, reterr);
+		r = reach(node, peer, reterr);
 		/* The configuration's must be right; what was told may be of another day. */
 		if (r < 0 && peer->is_told) {
 			log_warn("%s: not reached", reterr->text);

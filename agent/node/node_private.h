@@ -20,6 +20,20 @@
 #include "lib/quant.h"
 #include "lib/trade.h"
 
+/* Operations that wait for the next ticks. */
+#define NODE_OPS_MAX 8u
+
+struct node_op {
+	struct opjson_op as;
+	struct control_token token;
+};
+
+/* Where a node is in its life, beside what becomes of its job. */
+struct node_standing {
+	const char *name; /* "waiting for admission", "leaving", ...; NULL: trades like any other */
+	char reason[400];
+};
+
 struct node {
 	const struct conf *conf;
 	void *zmq_context;
@@ -46,13 +60,39 @@ struct node {
 	uint64_t ticks;
 	uint64_t journal_writes;
 	bool failed;
-	bool halt_told;          /* trading has stopped; logged once */
+	struct node_op ops[NODE_OPS_MAX]; /* the oldest first */
+	unsigned op_count;
+	bool has_share;          /* admitted, and has not left */
+	bool is_leaving;
+	bool is_empty;           /* nobody runs in the job's group; known without a share or leaving */
+	bool empty_told;         /* that somebody does; logged once */
+	const char *standing;    /* the last that was logged; NULL: none */
 	bool limit_failed;       /* the last lowering did; logged once */
 	bool raise_failed;       /* likewise */
 	const char *job_state;   /* the last that was logged; NULL: none yet */
 	char decision[256];      /* the last transfer given, in words */
 	uint64_t decided_ns;
 };
+
+/* The least that the kernel enforces on a group, in any share's place. */
+int64_t node_least_ucpu(const struct node *node);
+/* At the begin of a tick, after job_observe(). */
+void node_look(struct node *node);
+/* What the kernel enforces, as far as it counts: nothing on a group where nobody runs. */
+int64_t node_enforced_ucpu(const struct node *node);
+struct node_standing node_standing(const struct node *node, const struct iso_trade_status *trade);
+
+/* The operation for this tick, or NULL; its answer comes with node_op_done(). */
+const struct iso_op *node_op_next(struct node *node);
+/* After the commit: what became of it. */
+void node_op_done(struct node *node, const struct iso_trade_plan *plan);
+json_t *node_command_op(void *context, const json_t *request, const struct control_token *token);
+json_t *node_command_admit(void *context, const json_t *request,
+			   const struct control_token *token);
+json_t *node_command_ledger(void *context, const json_t *request);
+
+/* Makes the trading core anew from a record, with the peers as they are. */
+int node_open_trade(struct node *node, const struct iso_record *record, struct error *reterr);
 
 /* A first generation; later ones come with re-admission. */
 #define NODE_FIRST_GENERATION 1u
@@ -76,11 +116,17 @@ uint32_t node_trade_peers(const struct peers *peers, const struct iso_record *re
 const struct peer *node_peer_of_edge(const struct node *node, uint32_t index);
 /* After the edges or the peers have changed. */
 void node_map_edges(struct node *node);
-/* Connects to a peer, anew if it was connected; lets its key in. */
-int node_reach(struct node *node, struct peer *peer, struct error *reterr);
+/*
+ * Takes in a neighbour that an administrator names, durably, connects to it,
+ * anew if that is somewhere else, and lets its key in.
+ */
+int node_meet(struct node *node, const struct opjson_neighbour *neighbour,
+	      struct peer **ret_peer, struct error *reterr);
 int node_open_net(struct node *node, struct error *reterr);
 void node_close_net(struct node *node);
 
+/* Nothing can be proven after this: ends, with the limit lowered as it is. */
+void node_fail(struct node *node, const char *why);
 void node_tick(struct node *node, uint64_t now_ns);
 void node_arm(struct node *node);
 void node_on_timer(struct loop_source *source, short revents);

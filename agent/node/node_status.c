@@ -63,10 +63,14 @@ static unsigned fill_neighbours(const struct node *node, uint64_t now_ns,
 
 /* Worst first: what an administrator must know before anything else. */
 static const char *node_state(const struct node *node, const struct iso_trade_status *trade,
-			      const char **ret_reason)
+			      const struct node_standing *standing, const char **ret_reason)
 {
 	const char *state = job_state(node->job, ret_reason);
 
+	if (standing->name != NULL) {
+		*ret_reason = standing->reason;
+		return standing->name;
+	}
 	if (trade->halt != ISO_HALT_NONE) {
 		*ret_reason = iso_halt_text(trade->halt);
 		return "degraded";
@@ -209,6 +213,7 @@ static json_t *command_status(void *context, const json_t *request)
 	struct iso_trade_status trade;
 	uint64_t now_ns = clock_now_ns();
 	char decision[sizeof(node->decision) + 32];
+	struct node_standing standing;
 	struct status status;
 
 	(void)request;
@@ -221,7 +226,8 @@ static json_t *command_status(void *context, const json_t *request)
 	status.node = status.instance = node->conf->node;
 	status.cluster = node->conf->cluster;
 	status.version = PACKAGE_VERSION;
-	status.state = node_state(node, &trade, &status.reason);
+	standing = node_standing(node, &trade);
+	status.state = node_state(node, &trade, &standing, &status.reason);
 	if (status.reason != NULL && status.reason[0] == '\0')
 		status.reason = NULL;
 	status.share_ucpu = trade.share_ucpu;
@@ -229,7 +235,7 @@ static json_t *command_status(void *context, const json_t *request)
 				      STATUS_UNKNOWN :
 				      trade.share_ucpu - status.enforced_ucpu;
 	status.floor_ucpu = (int64_t)node->conf->floor_ucpu;
-	status.budget_ucpu = (int64_t)node->conf->budget_ucpu;
+	status.budget_ucpu = trade.gen != 0 ? trade.budget_ucpu : STATUS_UNKNOWN;
 	status.marginal_cost = iso_price_real(trade.marginal_q32);
 	status.price = iso_price_real(trade.price_q32);
 	status.generation = trade.gen;
@@ -253,7 +259,7 @@ static json_t *command_status(void *context, const json_t *request)
 	return status_json(&status);
 }
 
-static json_t *command_ledger(void *context, const json_t *request)
+json_t *node_command_ledger(void *context, const json_t *request)
 {
 	const struct node *node = context;
 	const struct job_view *view = job_view(node->job);
@@ -272,6 +278,8 @@ static json_t *command_ledger(void *context, const json_t *request)
 
 const struct control_command node_commands[] = {
 	{ .name = "status", .fn = command_status },
-	{ .name = "ledger", .fn = command_ledger },
+	{ .name = "ledger", .fn = node_command_ledger },
+	{ .name = "op", .changes_state = true, .later = node_command_op },
+	{ .name = "admit", .changes_state = true, .later = node_command_admit },
 };
 const size_t node_command_count = sizeof(node_commands) / sizeof(node_commands[0]);

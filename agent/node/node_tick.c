@@ -34,35 +34,13 @@ static void send_all(struct node *node)
 	/* Not sent now is sent with the next tick: it will say the same and more. */
 }
 
-/* Nothing can be proven after this: end, with the limit lowered as it is. */
-static void fail(struct node *node, const char *why)
+void node_fail(struct node *node, const char *why)
 {
 	log_error("journal: %s; trading stops and isobard ends; the limit stays at %" PRId64
 		  " ucpu", why, job_view(node->job)->enforced_ucpu);
 	iso_trade_close(node->trade);
 	node->failed = true;
 	loop_quit(node->loop);
-}
-
-/* False when the kernel may still enforce more than planned: the debits are then undone. */
-static bool lower(struct node *node, uint64_t now_ns, const struct iso_trade_plan *plan)
-{
-	struct error error = { 0 };
-	int r = job_limit(node->job, now_ns, plan->limit_ucpu, &error);
-	int64_t enforced_ucpu = job_view(node->job)->enforced_ucpu;
-
-	if (r == 0 && iso_trade_lowered(node->trade, enforced_ucpu) == ISO_OK) {
-		if (node->limit_failed)
-			log_info("cgroup %s: can be lowered again", node->conf->cgroup);
-		node->limit_failed = false;
-		crash_point("lowered");
-		return true;
-	}
-	if (!node->limit_failed)
-		log_error("cgroup %s: cannot lower to %" PRId64 " ucpu: %s; giving nothing away",
-			  node->conf->cgroup, plan->limit_ucpu, error.text);
-	node->limit_failed = true;
-	return false;
 }
 
 static bool make_durable(struct node *node)
@@ -72,7 +50,7 @@ static bool make_durable(struct node *node)
 
 	iso_trade_record(node->trade, &record);
 	if (journal_write(node->journal, &record, &error) < 0) {
-		fail(node, error.text);
+		node_fail(node, error.text);
 		return false;
 	}
 	crash_point("durable");
@@ -116,50 +94,60 @@ static void log_job_state(struct node *node)
 		log_info("cgroup %s: ok again", node->conf->cgroup);
 }
 
-/* Found by a message or in the journal: said once, and from then on in the status. */
-static void tell_halt(struct node *node)
+/* No quota is smaller than the kernel's least; what that counts for: node_enforced_ucpu(). */
+static int limit(struct node *node, uint64_t now_ns, int64_t entitled_ucpu, struct error *reterr)
 {
-	struct iso_trade_status status;
+	int64_t least_ucpu = node_least_ucpu(node);
 
-	if (node->halt_told)
-		return;
-	iso_trade_status(node->trade, &status);
-	if (status.halt == ISO_HALT_NONE)
-		return;
-	node->halt_told = true;
-	log_error("trading has stopped for good: %s; the limit goes to the floor",
-		  iso_halt_text(status.halt));
+	return job_limit(node->job, now_ns,
+			 entitled_ucpu > least_ucpu ? entitled_ucpu : least_ucpu, reterr);
 }
 
-void node_tick(struct node *node, uint64_t now_ns)
+/* False when the kernel may still enforce more than planned: the debits are then undone. */
+static bool lower(struct node *node, uint64_t now_ns, const struct iso_trade_plan *plan)
 {
 	struct error error = { 0 };
-	struct iso_trade_plan plan;
+	int r = limit(node, now_ns, plan->limit_ucpu, &error);
+	int64_t enforced_ucpu = node_enforced_ucpu(node);
 
-	tell_halt(node);
-	job_lease_renew(node->job, UINT64_MAX); /* no neighbour may bury this node yet */
-	job_observe(node->job, now_ns);
+	if (r == 0 && iso_trade_lowered(node->trade, enforced_ucpu) == ISO_OK) {
+		if (node->limit_failed)
+			log_info("cgroup %s: can be lowered again", node->conf->cgroup);
+		node->limit_failed = false;
+		crash_point("lowered");
+		return true;
+	}
+	if (!node->limit_failed)
+		log_error("cgroup %s: cannot lower to %" PRId64 " ucpu: %s; giving nothing away",
+			  node->conf->cgroup, plan->limit_ucpu, error.text);
+	node->limit_failed = true;
+	return false;
+}
+
+static enum iso_status begin(struct node *node, const struct iso_op *op,
+			     struct iso_trade_plan *ret_plan)
+{
 	const struct job_view *view = job_view(node->job);
-	struct iso_trade_input input = {
-		.now_ns = now_ns,
-		.enforced_ucpu = view->enforced_ucpu,
+	const struct iso_trade_input input = {
+		.now_ns = clock_boot_ns(),
+		.enforced_ucpu = node_enforced_ucpu(node),
 		.ceiling_ucpu = view->ceiling_ucpu,
 		.cost = node_cost(node->conf, view->demand_ucpu),
-		.hold = view->hold,
+		/* The last of the share goes when nobody needs a quota any more. */
+		.hold = view->hold || (node->is_leaving && !node->is_empty) ||
+			(op != NULL && op->kind == ISO_OP_LEAVE),
+		.op = op,
 	};
 
-	enum iso_status status = iso_trade_begin(node->trade, &input, &plan);
-	assert(status == ISO_OK); /* conf_check() has seen the cost */
-	crash_point("begin");
-	if (plan.lower && !lower(node, now_ns, &plan))
-		iso_trade_abort(node->trade, &plan);
-	else if (plan.debited_ucpu > 0)
-		remember_decision(node, now_ns);
-	if (plan.record && !make_durable(node))
-		return;
-	node->entitled_ucpu = iso_trade_commit(node->trade, node->durable_seq);
-	crash_point("committed");
-	int r = job_limit(node->job, now_ns, node->entitled_ucpu, &error);
+	return iso_trade_begin(node->trade, &input, ret_plan);
+}
+
+/* Raising and sending: what may be done once everything is durable. */
+static void carry_out(struct node *node, uint64_t now_ns)
+{
+	struct error error = { 0 };
+	int r = limit(node, now_ns, node->entitled_ucpu, &error);
+
 	log_job_state(node);
 	/* Another writer's value is put right at a slower pace, and is a state. */
 	if (r < 0 && r != -ESTALE && !node->raise_failed && !node->limit_failed)
@@ -171,8 +159,42 @@ void node_tick(struct node *node, uint64_t now_ns)
 	crash_point("sent");
 	if (node->link != NULL)
 		link_tick(node->link, now_ns);
-	if (node->host != NULL)
-		host_step(node->host, now_ns, (uint64_t)node->entitled_ucpu, view->cpus);
+	if (node->host == NULL)
+		return;
+	/* Without a share, or with one that is on its way out, nobody trains. */
+	if (node->entitled_ucpu > 0 && !node->is_leaving)
+		host_step(node->host, now_ns, (uint64_t)node->entitled_ucpu,
+			  job_view(node->job)->cpus);
+	else
+		host_pause(node->host);
+}
+
+void node_tick(struct node *node, uint64_t now_ns)
+{
+	struct iso_trade_plan plan;
+
+	job_lease_renew(node->job, iso_trade_lease_deadline(node->trade));
+	job_observe(node->job, now_ns);
+	node_look(node);
+	const struct iso_op *op = node_op_next(node);
+	enum iso_status status = begin(node, op, &plan);
+	assert(status == ISO_OK); /* conf_check() has seen the cost */
+	crash_point("begin");
+	if (plan.lower && !lower(node, now_ns, &plan))
+		iso_trade_abort(node->trade, &plan);
+	else if (plan.debited_ucpu > 0)
+		remember_decision(node, now_ns);
+	if (plan.record && !make_durable(node))
+		return;
+	node->entitled_ucpu = iso_trade_commit(node->trade, node->durable_seq);
+	crash_point("committed");
+	if (op != NULL) {
+		/* A first edge makes a lease necessary: the guard knows before the administrator. */
+		job_lease_renew(node->job, iso_trade_lease_deadline(node->trade));
+		node_op_done(node, &plan);
+		crash_point("answered");
+	}
+	carry_out(node, now_ns);
 	node->ticks++;
 }
 
@@ -199,7 +221,7 @@ void node_on_timer(struct loop_source *source, short revents)
 	} else {
 		/* Between ticks the policy may pay back or raise at a better moment. */
 		job_observe(node->job, now_ns);
-		(void)job_limit(node->job, now_ns, node->entitled_ucpu, NULL);
+		(void)limit(node, now_ns, node->entitled_ucpu, NULL);
 	}
 	node_arm(node);
 }

@@ -8,7 +8,8 @@ endif
 # before the library's, which are then not linked.  Never installed.
 check_PROGRAMS += %D%/isobard-crash
 %C%_isobard_crash_SOURCES = \
-	agent/isobard.c agent/node/journal.c agent/node/node.c agent/node/node_tick.c \
+	agent/isobard.c agent/node/journal.c agent/node/node.c agent/node/node_ops.c \
+	agent/node/node_tick.c \
 	agent/node/peers.c %D%/crash.c
 %C%_isobard_crash_CPPFLAGS = $(AM_CPPFLAGS) -DISO_CRASH_POINTS $(JANSSON_CFLAGS) $(ZMQ_CFLAGS)
 %C%_isobard_crash_LDADD = $(agent_libs)
@@ -22,7 +23,9 @@ check_PROGRAMS += %D%/disk.so
 
 if HAVE_CHECK
 system_ring = %D%/proxy.c %D%/proxy.h %D%/ring.c %D%/ring.h %D%/ring_look.c
-host_tests += %D%/fire %D%/faults %D%/promise
+host_tests += %D%/fire %D%/faults %D%/ops %D%/promise
+%C%_ops_SOURCES = %D%/members.c %D%/members.h %D%/ops.c
+%C%_ops_LDADD = tests/demo/libdemo.a $(test_libs)
 %C%_fire_SOURCES = %D%/fire.c $(system_ring)
 %C%_fire_LDADD = tests/demo/libdemo.a $(test_libs)
 %C%_faults_SOURCES = %D%/faults.c $(system_ring)

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Administrator's operations at real agents: what they do, that each is done
+ * once wherever the agent is killed, and how a node comes and goes.
+ */
+#include "config.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/node/peers.h"
+#include "tests/system/members.h"
+#include "tests/test.h"
+
+#define BUDGET_UCPU 200000
+#define TIMEOUT_S   180
+
+static struct members members;
+
+static void mint(unsigned index, int64_t amount_ucpu)
+{
+	struct opjson_op op = members_op(&members, index, ISO_OP_MINT);
+	int64_t moved_ucpu;
+
+	op.op.amount_ucpu = amount_ucpu;
+	members_apply(&members, index, &op, &moved_ucpu);
+	ck_assert_int_eq(moved_ucpu, amount_ucpu);
+}
+
+static void is_refused(struct opjson_op op, const char *expected)
+{
+	ck_assert_str_eq(members_refused(&members, 0, op), expected);
+}
+
+START_TEST(operations_change_the_share_and_are_answered_once_done)
+{
+	struct iso_record record;
+	int64_t moved_ucpu;
+
+	members_open(&members, BUDGET_UCPU);
+	members_make(&members, 0, 50000);
+	members_start(&members, 0, NULL);
+	ck_assert(members_wait(&members, 0));
+	members_burn(&members, 0, true);
+
+	struct opjson_op op = members_op(&members, 0, ISO_OP_MINT);
+	op.op.amount_ucpu = 30000;
+	op.op.budget_ucpu = BUDGET_UCPU + 30000;
+	members_apply(&members, 0, &op, &moved_ucpu);
+	ck_assert_int_eq(moved_ucpu, 30000);
+	members_record(&members, 0, &record);
+	ck_assert_int_eq(record.endowment_ucpu, 80000);
+	ck_assert_int_eq(record.budget_ucpu, BUDGET_UCPU + 30000);
+	ck_assert_uint_eq(record.last_op, op.op.id);
+	members_wait_number(&members, 0, "enforced_ucpu", 80000, 80000);
+	ck_assert_int_eq(members_number(&members, 0, "budget_ucpu"), BUDGET_UCPU + 30000);
+
+	/* The same again, as after an answer that was lost. */
+	members_apply(&members, 0, &op, &moved_ucpu);
+	ck_assert_int_eq(moved_ucpu, 30000);
+	ck_assert_int_eq(members_number(&members, 0, "share_ucpu"), 80000);
+
+	/* A burn keeps the floor and says how much it took; then the quota is lower already. */
+	struct opjson_op burn = members_op(&members, 0, ISO_OP_BURN);
+	burn.op.amount_ucpu = 1000000;
+	members_apply(&members, 0, &burn, &moved_ucpu);
+	ck_assert_int_eq(moved_ucpu, 80000 - MEMBERS_FLOOR_UCPU);
+	ck_assert_int_eq(members_quota_ucpu(&members, 0), MEMBERS_FLOOR_UCPU);
+	members_apply(&members, 0, &burn, &moved_ucpu);
+	ck_assert_int_eq(moved_ucpu, 80000 - MEMBERS_FLOOR_UCPU);
+
+	/* Too late, and for whom it is not. */
+	is_refused(op, "stale: operation 1 is older than the newest that was applied, 2");
+	burn = members_op(&members, 0, ISO_OP_BURN);
+	burn.op.amount_ucpu = 1;
+	burn.op.gen = 7;
+	is_refused(burn, "this node is of generation 1, not 7");
+	ck_assert(members_log_has(&members, 0, "operation 1 (mint 0.0300 CPU) of administrator "
+					       "alice: applied", 1));
+	members_close(&members);
+}
+END_TEST
+
+START_TEST(what_cannot_be_done_is_refused_with_the_reason)
+{
+	members_open(&members, BUDGET_UCPU);
+	members_make(&members, 0, 50000);
+	members_make(&members, 1, 50000);
+	members_start(&members, 0, NULL);
+	ck_assert(members_wait(&members, 0));
+
+	is_refused(members_op_on(&members, 0, ISO_OP_CLOSE, 1),
+		   "there is no edge to generation 1 of b");
+	is_refused(members_op_on(&members, 0, ISO_OP_FOLD, 1),
+		   "there is no edge to generation 1 of b");
+	struct opjson_op open = members_op_on(&members, 0, ISO_OP_OPEN, 1);
+	members_apply(&members, 0, &open, NULL);
+	is_refused(members_op_on(&members, 0, ISO_OP_FOLD, 1),
+		   "busy: the edge to b is not settled yet, or not closed");
+	is_refused(members_op_on(&members, 0, ISO_OP_CLOSE, 1),
+		   "there are no leases (trading.lease), so only a declared death closes the edge "
+		   "to b");
+	open = members_op_on(&members, 0, ISO_OP_OPEN, 1);
+	open.op.peer_gen = 2;
+	is_refused(open, "an edge to another generation of b is there, or generation 2 has ended");
+	open = members_op_on(&members, 0, ISO_OP_OPEN, 0);
+	is_refused(open, "neighbour a: that is this node itself");
+	open = members_op_on(&members, 0, ISO_OP_OPEN, 2);
+	memcpy(open.public_key, members.of[1].keys.public_key, sizeof(open.public_key));
+	open.op.peer_gen = 1;
+	is_refused(open, "neighbour c has the key of b");
+
+	/* A declared death needs no waiting; what is folded must be what was certified. */
+	struct opjson_op close = members_op_on(&members, 0, ISO_OP_CLOSE, 1);
+	close.op.on = true;
+	members_apply(&members, 0, &close, NULL);
+	struct opjson_op fold = members_op_on(&members, 0, ISO_OP_FOLD, 1);
+	fold.op.sent = 1;
+	is_refused(fold, "what went over the edge to b is not what was certified");
+	fold = members_op_on(&members, 0, ISO_OP_FOLD, 1);
+	members_apply(&members, 0, &fold, NULL);
+	open = members_op_on(&members, 0, ISO_OP_OPEN, 1);
+	is_refused(open, "an edge to another generation of b is there, or generation 1 has ended");
+	members_close(&members);
+}
+END_TEST
+
+/* Minting goes on while the agent is killed at each step of its ticks, and once at each op. */
+static void crash_at(const char *step, unsigned nth)
+{
+	char crash[64];
+	int64_t before_ucpu = members_sum_ucpu(&members), minted_ucpu = 0;
+
+	snprintf(crash, sizeof(crash), "%s:%u", step, nth);
+	members_start(&members, 0, crash);
+	(void)members_wait(&members, 0);
+	for (int i = 1; i <= 4; i++) {
+		mint(0, 100 * i);
+		minted_ucpu += 100 * i;
+	}
+	struct opjson_op burn = members_op(&members, 0, ISO_OP_BURN);
+	int64_t burnt_ucpu;
+	burn.op.amount_ucpu = 150;
+	members_apply(&members, 0, &burn, &burnt_ucpu);
+	ck_assert_int_eq(burnt_ucpu, 150);
+	ck_assert_int_eq(members_sum_ucpu(&members), before_ucpu + minted_ucpu - burnt_ucpu);
+	members_stop(&members, 0, SIGKILL);
+}
+
+START_TEST(an_operation_is_applied_once_wherever_the_agent_is_killed)
+{
+	static const char *const steps[] = { "begin",	  "lowered", "recorded", "durable",
+					     "committed", "answered", "raised",	 "sent" };
+
+	members_open(&members, BUDGET_UCPU);
+	members_make(&members, 0, 50000);
+	for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+		for (unsigned nth = 2; nth <= 6; nth += 2)
+			crash_at(steps[i], nth);
+	members_close(&members);
+}
+END_TEST
+
+START_TEST(an_edge_that_is_opened_at_run_time_makes_two_agents_trade)
+{
+	members_open(&members, BUDGET_UCPU);
+	for (unsigned i = 0; i < 2; i++) {
+		members_make(&members, i, BUDGET_UCPU / 2);
+		members_start(&members, i, NULL);
+		ck_assert(members_wait(&members, i));
+	}
+	members_burn(&members, 0, true);
+	members_connect(&members, 0, 1);
+	members_wait_number(&members, 0, "share_ucpu", BUDGET_UCPU * 8 / 10, BUDGET_UCPU);
+
+	/* Both know each other after a restart, and the shares follow the work. */
+	for (unsigned i = 0; i < 2; i++) {
+		members_stop(&members, i, SIGKILL);
+		members_start(&members, i, NULL);
+		ck_assert(members_wait(&members, i));
+	}
+	members_burn(&members, 0, false);
+	members_burn(&members, 1, true);
+	members_wait_number(&members, 1, "share_ucpu", BUDGET_UCPU * 8 / 10, BUDGET_UCPU);
+
+	/* One forgets where the other is: it says so, keeps its share, and is told again. */
+	char path[DEMO_PATH_BYTES];
+	struct error error;
+	members_stop(&members, 0, SIGTERM);
+	path_join(path, members.of[0].directory, PEERS_NAME);
+	ck_assert_int_eq(file_put(path, "{ damaged", &error), 0);
+	int64_t sum_ucpu = members_sum_ucpu(&members);
+	members_start(&members, 0, NULL);
+	ck_assert(members_wait(&members, 0));
+	ck_assert(members_log_has(&members, 0, "is not reached until an administrator", 1));
+	members_burn(&members, 1, false);
+	members_burn(&members, 0, true);
+	members_pause_ms(1000);
+	ck_assert_int_lt(members_number(&members, 0, "share_ucpu"), BUDGET_UCPU / 2);
+	struct opjson_op again = members_op_on(&members, 0, ISO_OP_OPEN, 1);
+	members_apply(&members, 0, &again, NULL);
+	members_wait_number(&members, 0, "share_ucpu", BUDGET_UCPU * 8 / 10, BUDGET_UCPU);
+	ck_assert_int_eq(members_sum_ucpu(&members), sum_ucpu);
+	members_close(&members);
+}
+END_TEST
+
+/* a and b with an edge, trading. */
+static void open_pair(void)
+{
+	members_open(&members, BUDGET_UCPU);
+	for (unsigned i = 0; i < 2; i++) {
+		members_make(&members, i, BUDGET_UCPU / 2);
+		members_start(&members, i, NULL);
+		ck_assert(members_wait(&members, i));
+	}
+	members_connect(&members, 0, 1);
+}
+
+/* What a newcomer starts with comes from a: the budget stays. */
+static json_t *admission(unsigned index, uint32_t gen, int64_t endowment_ucpu)
+{
+	static struct opjson_admission from;
+
+	memset(&from, 0, sizeof(from));
+	from.id = ++members.last_op;
+	from.gen = gen;
+	from.endowment_ucpu = endowment_ucpu;
+	from.budget_ucpu = BUDGET_UCPU;
+	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
+		struct opjson_neighbour *neighbour = &from.neighbours[from.neighbour_count];
+
+		if (i == index)
+			continue;
+		snprintf(neighbour->name, sizeof(neighbour->name), "%s", members.of[i].name);
+		neighbour->gen = members_generation(&members, i);
+		snprintf(neighbour->address, sizeof(neighbour->address), "%s",
+			 members.of[i].address);
+		memcpy(neighbour->public_key, members.of[i].keys.public_key,
+		       sizeof(neighbour->public_key));
+		from.neighbour_count++;
+	}
+	return opjson_admission_write(&from);
+}
+
+static void admit(unsigned index, uint32_t gen)
+{
+	struct opjson_op burn = members_op(&members, 0, ISO_OP_BURN);
+	int64_t burnt_ucpu;
+	struct opjson_answer answer;
+	struct error error;
+
+	burn.op.amount_ucpu = 2 * MEMBERS_FLOOR_UCPU;
+	members_apply(&members, 0, &burn, &burnt_ucpu);
+	ck_assert_int_eq(burnt_ucpu, 2 * MEMBERS_FLOOR_UCPU);
+	json_t *request = admission(index, gen, burnt_ucpu);
+	for (int i = 0; i < 2; i++) {
+		/* Once more, as after an answer that was lost. */
+		json_t *reply = members_ask(&members, index, request);
+
+		ck_assert_ptr_nonnull(reply);
+		ck_assert_int_eq(opjson_answer_read(reply, &answer, &error), 0);
+		ck_assert_msg(answer.outcome == OPJSON_APPLIED, "%s", answer.error);
+		json_decref(reply);
+	}
+	json_decref(request);
+	for (unsigned i = 0; i < 2; i++) {
+		struct opjson_op open = members_op_on(&members, i, ISO_OP_OPEN, index);
+
+		members_apply(&members, i, &open, NULL);
+	}
+	ck_assert_int_eq(members_sum_ucpu(&members), BUDGET_UCPU);
+}
+
+static void fold_all(unsigned index)
+{
+	struct iso_record record;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct opjson_op fold = members_op_on(&members, i, ISO_OP_FOLD, index);
+
+		members_record(&members, i, &record);
+		for (uint32_t k = 0; k < record.edge_count; k++)
+			if (record.edges[k].peer == conf_node_id(MEMBERS_CLUSTER, fold.peer)) {
+				fold.op.sent = record.edges[k].sent;
+				fold.op.received = record.edges[k].received;
+			}
+		members_apply(&members, i, &fold, NULL);
+	}
+}
+
+START_TEST(a_node_joins_trades_leaves_and_comes_back)
+{
+	struct iso_record record;
+
+	open_pair();
+	members_make(&members, 2, 0);
+	members_start(&members, 2, NULL);
+	members_wait_state(&members, 2, "waiting for admission", "it has no share yet");
+	ck_assert_int_eq(members_number(&members, 2, "share_ucpu"), 0);
+	ck_assert_int_eq(members_quota_ucpu(&members, 2), MEMBERS_FLOOR_UCPU);
+	ck_assert(members_log_has(&members, 2, "waiting for admission", 1));
+	members_burn(&members, 2, true);
+	members_wait_state(&members, 2, "waiting for admission", "its group is not empty");
+
+	admit(2, 1);
+	members_wait_number(&members, 2, "share_ucpu", BUDGET_UCPU * 7 / 10, BUDGET_UCPU);
+	ck_assert(members_log_has(&members, 2, "admitted as generation 1", 1));
+
+	/* It does not leave while its job runs; then it gives everything away. */
+	struct opjson_op leave = members_op(&members, 2, ISO_OP_LEAVE);
+	members_apply(&members, 2, &leave, NULL);
+	members_wait_state(&members, 2, "leaving", "is not empty");
+	members_pause_ms(500);
+	ck_assert_int_gt(members_number(&members, 2, "share_ucpu"), BUDGET_UCPU / 2);
+	members_burn(&members, 2, false);
+	members_wait_state(&members, 2, "left", "isobarctl join");
+	ck_assert_int_eq(members_number(&members, 2, "share_ucpu"), 0);
+	members_record(&members, 2, &record);
+	ck_assert_int_eq(record.halt, ISO_HALT_LEFT);
+	fold_all(2);
+	ck_assert_int_eq(members_sum_ucpu(&members), BUDGET_UCPU);
+
+	/* A restart does not forget it; a new generation begins anew. */
+	members_stop(&members, 2, SIGKILL);
+	members_start(&members, 2, NULL);
+	members_wait_state(&members, 2, "left", NULL);
+	members_burn(&members, 2, true);
+	admit(2, 2);
+	members_wait_number(&members, 2, "share_ucpu", BUDGET_UCPU * 7 / 10, BUDGET_UCPU);
+	members_close(&members);
+}
+END_TEST
+
+START_TEST(an_admission_is_made_once_wherever_the_agent_is_killed)
+{
+	static const char *const steps[] = { "neighbours written:1", "neighbours written:2",
+					     "admitting", "admitted", "recorded:2" };
+	struct opjson_answer answer;
+	struct error error;
+
+	open_pair();
+	for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		char path[DEMO_PATH_BYTES];
+		json_t *reply = NULL;
+
+		members_make(&members, 2, 0);
+		members_start(&members, 2, steps[i]);
+		ck_assert(members_wait(&members, 2));
+		json_t *request = admission(2, i + 1, 2 * MEMBERS_FLOOR_UCPU);
+		while (reply == NULL) {
+			reply = members_ask(&members, 2, request);
+			if (reply == NULL && members_ended(&members, 2))
+				members_start(&members, 2, NULL);
+		}
+		ck_assert_int_eq(opjson_answer_read(reply, &answer, &error), 0);
+		ck_assert_msg(answer.outcome == OPJSON_APPLIED, "%s", answer.error);
+		json_decref(reply);
+		json_decref(request);
+		ck_assert_uint_eq(members_generation(&members, 2), i + 1);
+		ck_assert_int_eq(members_number(&members, 2, "share_ucpu"),
+				 2 * MEMBERS_FLOOR_UCPU);
+		members_stop(&members, 2, SIGKILL);
+		path_join(path, members.of[2].directory, "journal");
+		ck_assert_int_eq(unlink(path), 0);
+		path_join(path, members.of[2].directory, PEERS_NAME);
+		ck_assert_int_eq(unlink(path), 0);
+	}
+	members_close(&members);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = members_suite_create("ops");
+
+	members_suite_add(suite, "operations", TIMEOUT_S,
+			  operations_change_the_share_and_are_answered_once_done);
+	members_suite_add(suite, "refusals", TIMEOUT_S,
+			  what_cannot_be_done_is_refused_with_the_reason);
+	members_suite_add(suite, "crashes", TIMEOUT_S,
+			  an_operation_is_applied_once_wherever_the_agent_is_killed);
+	members_suite_add(suite, "edges", TIMEOUT_S,
+			  an_edge_that_is_opened_at_run_time_makes_two_agents_trade);
+	members_suite_add(suite, "life", TIMEOUT_S, a_node_joins_trades_leaves_and_comes_back);
+	members_suite_add(suite, "admissions", TIMEOUT_S,
+			  an_admission_is_made_once_wherever_the_agent_is_killed);
+	return suite;
+}
