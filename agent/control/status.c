@@ -45,9 +45,11 @@ void status_init(struct status *ret_status)
 	status.marginal_cost = status.price = (double)NAN;
 	status.debt_ns = status.throttled_ns = STATUS_UNKNOWN;
 	status.generation = status.incarnation = STATUS_UNKNOWN;
+	status.last_op = status.last_op_ucpu = STATUS_UNKNOWN;
 	status.uptime_s = (double)NAN;
 	status.ticks = status.journal_writes = status.quota_writes = STATUS_UNKNOWN;
 	status.messages_sent = status.messages_received = STATUS_UNKNOWN;
+	status.lease.remaining_s = (double)NAN;
 	status.worker.pid = status.worker.restarts = STATUS_UNKNOWN;
 	status.worker.threads = status.worker.tasks = STATUS_UNKNOWN;
 	status.guard.pid = status.guard.restarts = STATUS_UNKNOWN;
@@ -69,6 +71,9 @@ static json_t *neighbour_json(const struct status_neighbour *neighbour)
 	put(json, "received_ucpu", number(neighbour->received_ucpu));
 	put(json, "in_flight_ucpu", number(neighbour->in_flight_ucpu));
 	put(json, "remainder", real(neighbour->remainder));
+	put(json, "generation", number(neighbour->generation));
+	put(json, "edge", text(neighbour->edge));
+	put(json, "close_in_ms", number(neighbour->close_in_ms));
 	return json;
 }
 
@@ -90,6 +95,17 @@ static json_t *messages_json(const struct status *status)
 	put(json, "sent", number(status->messages_sent));
 	put(json, "received", number(status->messages_received));
 	put(json, "dropped", dropped);
+	return json;
+}
+
+static json_t *lease_json(const struct status *status)
+{
+	if (!status->has_lease)
+		return json_null();
+
+	json_t *json = json_object();
+	put(json, "valid", json_boolean(status->lease.valid));
+	put(json, "remaining_s", real(status->lease.remaining_s));
 	return json;
 }
 
@@ -153,7 +169,13 @@ static void put_measured(json_t *json, const struct status *status)
 static void put_identity(json_t *json, const struct status *status)
 {
 	put(json, "cluster", text(status->cluster));
+	put(json, "admin", text(status->admin));
+	put(json, "draining", json_boolean(status->is_draining));
 	put(json, "generation", number(status->generation));
+	put(json, "halt", text(status->halt));
+	put(json, "last_op", number(status->last_op));
+	put(json, "last_op_ucpu", number(status->last_op_ucpu));
+	put(json, "leaving", json_boolean(status->is_leaving));
 	put(json, "incarnation", number(status->incarnation));
 	put(json, "instance", text(status->instance));
 	put(json, "node", text(status->node));
@@ -183,6 +205,7 @@ json_t *status_json(const struct status *status)
 	put(json, "messages", messages_json(status));
 	put(json, "neighbours", neighbours_json(status));
 	put(json, "guard", guard_json(status));
+	put(json, "lease", lease_json(status));
 	put(json, "worker", worker_json(status));
 	return json;
 }

@@ -26,7 +26,10 @@ struct status_neighbour {
 	double age_s;	   /* since the last message */
 	double price;	   /* its marginal cost as we know it */
 	int64_t sent_ucpu, received_ucpu, in_flight_ucpu;
-	double remainder; /* signed rest of the flow, below one unit */
+	double remainder;  /* signed rest of the flow, below one unit */
+	int64_t generation; /* of the edge */
+	const char *edge;   /* "open", "frozen", "closing", "closed", "folded", "dormant" */
+	int64_t close_in_ms; /* until it may be closed without a word; unknown: never */
 };
 
 struct status_drop {
@@ -36,7 +39,11 @@ struct status_drop {
 
 struct status {
 	const char *node, *cluster, *instance, *version;
-	const char *state;  /* ok drifted conflict gone degraded isolated dry-run */
+	/*
+	 * ok drifted conflict gone degraded isolated dry-run; or where the node is in its life:
+	 * "waiting for admission", draining leaving left buried
+	 */
+	const char *state;
 	const char *reason; /* NULL when there is nothing to say */
 	int64_t share_ucpu, enforced_ucpu;
 	int64_t quota_us, period_us, readback_us;
@@ -49,6 +56,10 @@ struct status {
 	int64_t debt_ns, throttled_ns;
 	const char *meter, *meter_reason; /* "ebpf" or "cpu.stat", and why not eBPF */
 	int64_t generation, incarnation;
+	const char *halt; /* as in the ledger; NULL: none */
+	bool is_draining, is_leaving;
+	int64_t last_op, last_op_ucpu;
+	const char *admin; /* where administrators are listened to; NULL: nowhere but here */
 	double uptime_s;
 	int64_t ticks, journal_writes, quota_writes;
 	const char *last_decision;
@@ -59,6 +70,12 @@ struct status {
 	int64_t messages_sent, messages_received;
 	const struct status_drop *drops;
 	unsigned drop_count;
+
+	bool has_lease; /* leases are on */
+	struct {
+		bool valid;	    /* more than the floor may be enforced */
+		double remaining_s; /* NAN: none is needed */
+	} lease;
 
 	bool has_worker;
 	struct {
@@ -91,6 +108,9 @@ void status_print(FILE *out, const json_t *status);
 
 /* One line of a table over several nodes; header true prints the column heads instead. */
 void status_print_row(FILE *out, const json_t *status, bool header);
+
+/* As the JSON calls it; NULL: none. */
+const char *status_halt_name(enum iso_halt halt);
 
 /* One atomic snapshot of a node's ledger, with what the numbers do not say. */
 struct status_ledger {

@@ -21,6 +21,11 @@ static const char *const halts[] = {
 	[ISO_HALT_LEFT] = "left",
 };
 
+const char *status_halt_name(enum iso_halt halt)
+{
+	return halts[halt];
+}
+
 static json_t *id_json(uint64_t id)
 {
 	/* As text: JSON's numbers lose the low bits elsewhere. */

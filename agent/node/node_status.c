@@ -34,6 +34,27 @@ static const char *neighbour_state(const struct node *node, const struct iso_tra
 	return edge->last_ns == 0 ? "not heard yet" : "down";
 }
 
+static const char *edge_state(const struct iso_trade_edge *edge)
+{
+	if ((edge->flags & ISO_EDGE_STATE_FOLDED) != 0)
+		return "folded";
+	if ((edge->flags & ISO_EDGE_STATE_CLOSED) != 0)
+		return "closed";
+	if (edge->closing)
+		return "closing";
+	if ((edge->flags & ISO_EDGE_STATE_FROZEN) != 0)
+		return "frozen";
+	return edge->dormant ? "dormant" : "open";
+}
+
+static int64_t in_ms(uint64_t boot_ns, uint64_t at_ns)
+{
+	if (at_ns == UINT64_MAX)
+		return STATUS_UNKNOWN;
+	return at_ns > boot_ns ? (int64_t)((at_ns - boot_ns) / 1000000u) : 0;
+}
+
+/* now_ns: CLOCK_BOOTTIME, as all times of the trading core. */
 static unsigned fill_neighbours(const struct node *node, uint64_t now_ns,
 				struct status_neighbour *out)
 {
@@ -56,6 +77,9 @@ static unsigned fill_neighbours(const struct node *node, uint64_t now_ns,
 			.received_ucpu = (int64_t)edge.received,
 			.in_flight_ucpu = (int64_t)(edge.sent - edge.acked),
 			.remainder = edge.remainder_ucpu,
+			.generation = edge.peer_gen,
+			.edge = edge_state(&edge),
+			.close_in_ms = in_ms(now_ns, edge.close_at_ns),
 		};
 	}
 	return count;
@@ -192,6 +216,31 @@ static void fill_guard(struct status *status, const struct node *node)
 				(double)(guard->deadline_ns - now_ns) / ISO_NS_PER_S : 0;
 }
 
+static double left_s(uint64_t boot_ns, uint64_t deadline_ns)
+{
+	if (deadline_ns == UINT64_MAX)
+		return (double)NAN;
+	return deadline_ns > boot_ns ? (double)(deadline_ns - boot_ns) / ISO_NS_PER_S : 0.0;
+}
+
+static void fill_life(struct status *status, const struct node *node,
+		      const struct iso_trade_status *trade)
+{
+	uint64_t boot_ns = clock_boot_ns();
+
+	status->generation = trade->gen;
+	status->incarnation = trade->inc;
+	status->halt = status_halt_name(trade->halt);
+	status->is_draining = (trade->flags & ISO_NODE_DRAINING) != 0;
+	status->is_leaving = (trade->flags & ISO_NODE_LEAVING) != 0;
+	status->last_op = (int64_t)trade->last_op;
+	status->last_op_ucpu = trade->last_op_ucpu;
+	status->admin = node->admin != NULL ? admin_address(node->admin) : NULL;
+	status->has_lease = node->conf->trading.lease_ns != 0;
+	status->lease.valid = trade->lease_valid;
+	status->lease.remaining_s = left_s(boot_ns, trade->lease_deadline_ns);
+}
+
 static void fill_worker(struct status *status, const struct node *node)
 {
 	if (node->host == NULL)
@@ -238,8 +287,6 @@ static json_t *command_status(void *context, const json_t *request)
 	status.budget_ucpu = trade.gen != 0 ? trade.budget_ucpu : STATUS_UNKNOWN;
 	status.marginal_cost = iso_price_real(trade.marginal_q32);
 	status.price = iso_price_real(trade.price_q32);
-	status.generation = trade.gen;
-	status.incarnation = trade.inc;
 	status.uptime_s = age_s(now_ns, node->started_ns);
 	status.ticks = (int64_t)node->ticks;
 	status.journal_writes = (int64_t)node->journal_writes;
@@ -249,7 +296,8 @@ static json_t *command_status(void *context, const json_t *request)
 		status.last_decision = decision;
 	}
 	status.neighbours = neighbours;
-	status.neighbour_count = fill_neighbours(node, now_ns, neighbours);
+	status.neighbour_count = fill_neighbours(node, clock_boot_ns(), neighbours);
+	fill_life(&status, node, &trade);
 	if (node->link != NULL) {
 		status.messages_sent = (int64_t)link_counters(node->link).sent;
 		status.messages_received = (int64_t)link_counters(node->link).received;

@@ -16,8 +16,10 @@ static struct error error;
 static struct status example(void)
 {
 	static const struct status_neighbour neighbours[] = {
-		{ "b", "tcp://192.0.2.2:7400", "up", 0.25, -0.18, 200000, 150000, 1000, 0.5 },
-		{ "c", "tcp://192.0.2.3:7400", "down", NAN, NAN, 0, 0, STATUS_UNKNOWN, 0 },
+		{ "b", "tcp://192.0.2.2:7400", "up", 0.25, -0.18, 200000, 150000, 1000, 0.5,
+		  1, "open", STATUS_UNKNOWN },
+		{ "c", "tcp://192.0.2.3:7400", "down", NAN, NAN, 0, 0, STATUS_UNKNOWN, 0,
+		  2, "closing", 1500 },
 	};
 	static const struct status_drop drops[] = { { "busy", 3 }, { "checksum", 0 } };
 	struct status status;
@@ -78,14 +80,15 @@ START_TEST(what_is_unknown_is_null)
 
 	status_init(&status);
 	is(status_json(&status),
-	   "{\"agent\":{\"cpu_ns\":null,\"rss_bytes\":null},\"budget_ucpu\":null,"
-	   "\"ceiling_ucpu\":null,\"cluster\":null,\"debt_ns\":null,\"demand_ucpu\":null,"
+	   "{\"admin\":null,\"agent\":{\"cpu_ns\":null,\"rss_bytes\":null},\"budget_ucpu\":null,"
+	   "\"ceiling_ucpu\":null,\"cluster\":null,\"debt_ns\":null,\"demand_ucpu\":null,\"draining\":false,"
 	   "\"effective_by\":null,\"effective_ucpu\":null,\"enforced_ucpu\":null,"
 	   "\"floor_ucpu\":null,\"generation\":null,"
 	   "\"guard\":{\"auto_burial\":false,\"lease_s\":null,\"pid\":null,\"reason\":null,"
 	   "\"restarts\":null,\"state\":\"off\",\"watchdog\":null},"
-	   "\"incarnation\":null,\"instance\":null,"
-	   "\"journal_writes\":null,\"last_decision\":null,\"marginal_cost\":null,"
+	   "\"halt\":null,\"incarnation\":null,\"instance\":null,"
+	   "\"journal_writes\":null,\"last_decision\":null,\"last_op\":null,"
+	   "\"last_op_ucpu\":null,\"lease\":null,\"leaving\":false,\"marginal_cost\":null,"
 	   "\"messages\":{\"dropped\":{},\"received\":null,\"sent\":null},\"meter\":null,"
 	   "\"meter_reason\":null,\"neighbours\":[],\"node\":null,\"ok\":true,"
 	   "\"on_cpu_ucpu\":null,\"period_us\":null,\"price\":null,\"quota_us\":null,"
@@ -98,6 +101,8 @@ END_TEST
 START_TEST(what_is_known_is_there)
 {
 	struct status status = example();
+
+	status.has_lease = status.lease.valid = true;
 	json_t *json = status_json(&status);
 	const json_t *b = json_array_get(json_object_get(json, "neighbours"), 0);
 
@@ -107,6 +112,12 @@ START_TEST(what_is_known_is_there)
 	ck_assert_str_eq(json_string_value(json_object_get(b, "name")), "b");
 	ck_assert_int_eq(json_integer_value(json_object_get(b, "in_flight_ucpu")), 1000);
 	ck_assert(json_is_null(json_object_get(json, "ceiling_ucpu")));
+	is(json_incref(json_array_get(json_object_get(json, "neighbours"), 1)),
+	   "{\"address\":\"tcp://192.0.2.3:7400\",\"age_s\":null,\"close_in_ms\":1500,"
+	   "\"edge\":\"closing\",\"generation\":2,\"in_flight_ucpu\":null,\"name\":\"c\","
+	   "\"price\":null,\"received_ucpu\":0,\"remainder\":0.0,\"sent_ucpu\":0,"
+	   "\"state\":\"down\"}");
+	is(json_incref(json_object_get(json, "lease")), "{\"remaining_s\":null,\"valid\":true}");
 	is(json_incref(json_object_get(json, "worker")),
 	   "{\"pid\":321,\"restarts\":null,\"state\":\"running\",\"tasks\":null,"
 	   "\"threads\":null}");
