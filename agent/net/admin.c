@@ -233,8 +233,10 @@ struct admin *admin_close(struct admin *admin)
 	if (admin == NULL)
 		return NULL;
 	loop_remove(admin->loop, &admin->source);
-	if (admin->source.socket != NULL)
+	if (admin->source.socket != NULL) {
+		zap_unwatch(admin->source.socket);
 		zmq_close(admin->source.socket);
+	}
 	/* An empty list cannot be refused. */
 	if (admin->zap != NULL)
 		(void)zap_set_peers(admin->zap, ADMIN_DOMAIN, NULL, 0, NULL);

@@ -71,6 +71,20 @@ static int open_sockets(struct call *call, void *zmq_context, struct error *rete
 	return curve_connect(call->socket, call->target->endpoint, reterr);
 }
 
+static void close_sockets(struct call *call)
+{
+	/*
+	 * First of all: an event that nobody can take any more would block the thread that does
+	 * the I/O of the whole context, for ever.
+	 */
+	if (call->socket != NULL) {
+		(void)zmq_socket_monitor(call->socket, NULL, 0);
+		zmq_close(call->socket);
+	}
+	if (call->monitor != NULL)
+		zmq_close(call->monitor);
+}
+
 /* -errno once the connection cannot come about, or has gone after the request was sent. */
 static int look(struct call *call, struct error *reterr)
 {
@@ -188,10 +202,7 @@ static int call_tcp(const struct admin_target *target, void *zmq_context, const 
 			r = error_set(reterr, -EBADMSG, "it answered with no JSON object");
 		}
 	}
-	if (call.socket != NULL)
-		zmq_close(call.socket);
-	if (call.monitor != NULL)
-		zmq_close(call.monitor);
+	close_sockets(&call);
 	return r;
 }
 

@@ -332,8 +332,10 @@ struct link *link_close(struct link *link)
 		if (link->neighbours[i].socket != NULL)
 			zmq_close(link->neighbours[i].socket);
 	loop_remove(link->loop, &link->source);
-	if (link->source.socket != NULL)
+	if (link->source.socket != NULL) {
+		zap_unwatch(link->source.socket);
 		zmq_close(link->source.socket);
+	}
 	/* An empty list cannot be refused. */
 	if (link->owns_zap)
 		zap_close(link->zap);

@@ -365,6 +365,11 @@ int zap_watch(struct zap *zap, const char *domain, void *socket, struct error *r
 	return r < 0 ? error_errno(reterr, r, "watch a socket") : 0;
 }
 
+void zap_unwatch(void *socket)
+{
+	(void)zmq_socket_monitor(socket, NULL, 0); /* none is fine */
+}
+
 const struct zap_counters *zap_counters(const struct zap *zap, const char *domain)
 {
 	static const struct zap_counters none;

@@ -53,6 +53,12 @@ int zap_open(void *context, struct loop *loop, const char *domain, const struct 
 int zap_watch(struct zap *zap, const char *domain, void *socket, struct error *reterr);
 
 /*
+ * Before the socket is closed, watched or not: an event that nobody takes any
+ * more would block the I/O thread of the context.
+ */
+void zap_unwatch(void *socket);
+
+/*
  * Replaces the list of a domain, or begins one; connections that are up stay
  * up.  Sockets bound with curve_server() name their domain.  Copies the peers;
  * two peers with one key or one name are -EEXIST, a name too long or a key
@@ -64,7 +70,7 @@ int zap_set_peers(struct zap *zap, const char *domain, const struct zap_peer *pe
 /* All zero for a domain that there is not. */
 const struct zap_counters *zap_counters(const struct zap *zap, const char *domain);
 
-/* Close the watched sockets first or after, as you like.  Takes NULL, returns NULL. */
+/* After zap_unwatch() of what was watched.  Takes NULL, returns NULL. */
 struct zap *zap_close(struct zap *zap);
 
 #endif

@@ -211,7 +211,8 @@ static int counter(const char *name)
 	struct admin_target target = as(&alice);
 	json_t *reply = NULL;
 
-	ck_assert_int_eq(ask(&target, "{\"command\": \"counters\"}", &reply), 0);
+	int r = ask(&target, "{\"command\": \"counters\"}", &reply);
+	ck_assert_msg(r == 0, "%s", error.text);
 	int value = (int)json_integer_value(json_object_get(reply, name));
 	json_decref(reply);
 	return value;

@@ -260,6 +260,7 @@ static void start_server(void)
 static void stop_server(void)
 {
 	close(server.timer.fd);
+	zap_unwatch(server.socket);
 	zmq_close(server.socket);
 	server.zap = zap_close(server.zap);
 	zmq_ctx_term(server.context);
