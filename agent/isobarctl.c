@@ -16,31 +16,53 @@ static ctl_fn help, version;
 static const struct ctl_command commands[] = {
 	{ "status", "", "ijrs", "what one node does and why, on one screen", ctl_status },
 	{ "top", "", "ijnrst", "all nodes of this machine, again and again", ctl_top },
-	{ "audit", "[SOCKET|FILE|INSTANCE]...", "ijrs", "prove that share + in flight = budget",
+	{ "audit", "[SOCKET|FILE|INSTANCE]...", "cijrs", "prove that share + in flight = budget",
 	  ctl_audit },
 	{ "ledger", "", "ijrs", "snapshot of one node's ledger, for audits elsewhere", ctl_ledger },
 	{ "check", "", "fij", "what is missing on this machine, and the remedy", ctl_check },
 	{ "keygen", "", "jo", "make a pair of keys", ctl_keygen },
+	{ "registry", "create|show", "cjTy", "the members of a cluster, and what is under way",
+	  ctl_registry },
+	{ "budget", "show|set AMOUNT", "cjNTy", "what all nodes together may use", ctl_budget },
+	{ "join", "NODE", "AbcFjSTuy", "let a node take part", ctl_join },
+	{ "drain", "NODE", "cjTuy", "let a node give away all but its floor", ctl_drain },
+	{ "leave", "NODE", "cjTy", "let a node give away everything and go", ctl_leave },
+	{ "bury", "NODE...", "cFgHjTy", "take back the share of a dead node", ctl_bury },
+	{ "forget", "NODE", "cFHjTy", "release what is kept for a buried node", ctl_forget },
+	{ "watch", "", "BcnTt", "bury nodes that stay silent, without asking", ctl_watch },
+	{ "resume", "", "cjTy", "go on with what was cut off", ctl_resume },
 	{ "help", "", "", "this list", help },
 	{ "version", "", "", "the version", version },
 };
 
 static const struct option options[] = {
+	{ "add", no_argument, NULL, 'A' },
+	{ "bury-after", required_argument, NULL, 'B' },
+	{ "cluster", required_argument, NULL, 'c' },
 	{ "count", required_argument, NULL, 'n' },
+	{ "fenced", no_argument, NULL, 'F' },
 	{ "file", required_argument, NULL, 'f' },
+	{ "heir", required_argument, NULL, 'H' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "instance", required_argument, NULL, 'i' },
 	{ "interval", required_argument, NULL, 't' },
 	{ "json", no_argument, NULL, 'j' },
+	{ "neighbour", required_argument, NULL, 'b' },
+	{ "node", required_argument, NULL, 'N' },
 	{ "output", required_argument, NULL, 'o' },
 	{ "run-directory", required_argument, NULL, 'r' },
+	{ "share", required_argument, NULL, 'S' },
 	{ "socket", required_argument, NULL, 's' },
+	{ "timeout", required_argument, NULL, 'T' },
+	{ "trust-guard", no_argument, NULL, 'g' },
+	{ "undo", no_argument, NULL, 'u' },
 	{ "version", no_argument, NULL, 'V' },
+	{ "yes", no_argument, NULL, 'y' },
 	{ 0 },
 };
 
-/* Short options for typing; --json, --socket and --run-directory have none. */
-static const char short_options[] = "n:f:hi:o:V";
+/* Short options for typing; the others are long only. */
+static const char short_options[] = "c:n:f:hi:o:V";
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -59,10 +81,23 @@ static void usage(FILE *out)
 	      "      --socket PATH                  its control socket, wherever it is\n"
 	      "      --run-directory DIR            where the instances' directories are\n"
 	      "      --json                         for machines: the same as JSON\n"
-	      "  -n, --count N                      top: how often; then end\n"
-	      "      --interval TIME                top: how long between, such as 2s\n"
+	      "  -n, --count N                      top, watch: how often; then end\n"
+	      "      --interval TIME                top, watch: how long between, such as 2s\n"
 	      "  -f, --file FILE                    check: the configuration to check\n"
 	      "  -o, --output PREFIX                keygen: write PREFIX.key and PREFIX.pub\n"
+	      "  -c, --cluster FILE                 the cluster's configuration\n"
+	      "      --timeout TIME                 how long to wait for the end, such as 60s\n"
+	      "      --yes                          answers every question: it is so\n"
+	      "      --node NODE                    budget set: who gets an increase\n"
+	      "      --neighbour NODE               join: whom it trades with; repeat it\n"
+	      "      --share AMOUNT                 join: what it begins with; its floor if not "
+	      "said\n"
+	      "      --add                          join: the share is added to the budget\n"
+	      "      --undo                         join, drain: back\n"
+	      "      --fenced                       bury, forget, join: it is surely off\n"
+	      "      --heir NODE                    bury, forget: who gets what is left\n"
+	      "      --trust-guard                  bury: its guard is known to work\n"
+	      "      --bury-after TIME              watch: silent for so long, such as 60s\n"
 	      "  -h, --help                         this list\n"
 	      "  -V, --version                      the version\n",
 	      out);
@@ -107,6 +142,52 @@ static bool set_interval(struct ctl *ctl, const char *text)
 	return false;
 }
 
+static bool set_time(const char *option, const char *text, uint64_t *ret_ns)
+{
+	if (iso_quantity_duration(text, ret_ns) == ISO_OK && *ret_ns > 0)
+		return true;
+	fprintf(stderr, "isobarctl: --%s: '%s' is no time, such as 60s\n", option, text);
+	return false;
+}
+
+static bool set_share(struct ctl *ctl, const char *text)
+{
+	if (iso_quantity_cpu(text, &ctl->share_ucpu) == ISO_OK && ctl->share_ucpu > 0)
+		return true;
+	fprintf(stderr, "isobarctl: --share: '%s' is no amount of CPU, such as 0.5cpu\n", text);
+	return false;
+}
+
+static bool add_neighbour(struct ctl *ctl, const char *name)
+{
+	if (ctl->neighbour_count < CTL_NEIGHBOURS_MAX) {
+		ctl->neighbours[ctl->neighbour_count++] = name;
+		return true;
+	}
+	fprintf(stderr, "isobarctl: more than %d neighbours\n", CTL_NEIGHBOURS_MAX);
+	return false;
+}
+
+/* Those of the commands that change a cluster. */
+static bool set_change_option(struct ctl *ctl, int option)
+{
+	switch (option) {
+	case 'A': ctl->add = true; return true;
+	case 'b': return add_neighbour(ctl, optarg);
+	case 'B': return set_time("bury-after", optarg, &ctl->bury_after_ns);
+	case 'c': ctl->cluster = optarg; return true;
+	case 'F': ctl->fenced = true; return true;
+	case 'g': ctl->trust_guard = true; return true;
+	case 'H': ctl->heir = optarg; return true;
+	case 'N': ctl->node = optarg; return true;
+	case 'S': return set_share(ctl, optarg);
+	case 'T': return set_time("timeout", optarg, &ctl->timeout_ns);
+	case 'u': ctl->undo = true; return true;
+	case 'y': ctl->yes = true; return true;
+	default: return false;
+	}
+}
+
 /* Whether the option was good; given collects the letters. */
 static bool set_option(struct ctl *ctl, int option)
 {
@@ -119,7 +200,7 @@ static bool set_option(struct ctl *ctl, int option)
 	case 'r': ctl->run_directory = optarg; return true;
 	case 's': ctl->socket = optarg; return true;
 	case 't': return set_interval(ctl, optarg);
-	default: return false;
+	default: return set_change_option(ctl, option);
 	}
 }
 
@@ -172,8 +253,8 @@ static int run(const struct ctl *ctl, const char *given, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct ctl ctl = { .run_directory = ISO_RUNDIR, .interval_ns = 1000000000 };
-	char given[64] = "";
+	static struct ctl ctl = { .run_directory = ISO_RUNDIR, .interval_ns = 1000000000 };
+	char given[256] = "";
 	int option;
 
 	/* Messages begin with a name, not with a path. */

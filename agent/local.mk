@@ -15,8 +15,10 @@
 # libagent.a is shared by the programs and the tests.
 noinst_LIBRARIES += %D%/libagent.a
 %C%_libagent_a_SOURCES = \
+	%D%/admin/cluster_conf.c %D%/admin/cluster_conf.h \
 	%D%/admin/drive.c %D%/admin/drive.h \
 	%D%/admin/entry.c %D%/admin/entry.h \
+	%D%/admin/office.c %D%/admin/office.h \
 	%D%/admin/registry_file.c %D%/admin/registry_file.h \
 	%D%/base/clock.h \
 	%D%/base/directory.c %D%/base/directory.h \
@@ -112,12 +114,19 @@ sbin_PROGRAMS += %D%/isobard
 bin_PROGRAMS += %D%/isobarctl
 %C%_isobarctl_SOURCES = \
 	%D%/isobarctl.c \
+	%D%/ctl/desk.c %D%/ctl/desk.h \
+	%D%/ctl/desk_text.c %D%/ctl/desk_text.h \
 	%D%/ctl/isobarctl.h \
 	%D%/ctl/isobarctl_ask.c \
 	%D%/ctl/isobarctl_audit.c \
+	%D%/ctl/isobarctl_budget.c \
+	%D%/ctl/isobarctl_bury.c \
 	%D%/ctl/isobarctl_check.c \
 	%D%/ctl/isobarctl_keygen.c \
-	%D%/ctl/isobarctl_status.c
+	%D%/ctl/isobarctl_member.c \
+	%D%/ctl/isobarctl_registry.c \
+	%D%/ctl/isobarctl_status.c \
+	%D%/ctl/isobarctl_watch.c
 %C%_isobarctl_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_isobarctl_LDADD = $(agent_libs)
 

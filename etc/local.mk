@@ -2,3 +2,4 @@
 sampledir = $(docdir)/examples
 dist_sample_DATA = %D%/isobard.conf
 dist_sample_DATA += %D%/isobar-coordinator.conf
+dist_sample_DATA += %D%/cluster.conf

@@ -1,5 +1,6 @@
 # Written by hand; tests/unit/man.c and tests/lint/man*.sh hold them to the programs.
 dist_man_MANS += \
+	%D%/isobar-cluster.conf.5 \
 	%D%/isobar-coordinator.8 \
 	%D%/isobar-coordinator.conf.5 \
 	%D%/isobar-guard.8 \

@@ -28,14 +28,14 @@ int drive_enter(struct drive *drive, struct iso_registry_entry *entry, struct er
 
 	if (r < 0)
 		return r;
+	if (drive->world->entry != NULL)
+		drive->world->entry(drive->context, entry);
 	enum iso_status status = iso_registry_apply(drive->registry, entry);
 	if (status != ISO_OK)
 		return error_set(reterr, -EUCLEAN,
 				 "the registry does not take its own entry %" PRIu64
 				 ": %s; nothing more is done",
 				 entry->seq, iso_status_text(status));
-	if (drive->world->entry != NULL)
-		drive->world->entry(drive->context, entry);
 	return 0;
 }
 
@@ -74,6 +74,13 @@ static int look_at(struct drive *drive, uint32_t member, struct error *reterr)
 	node->why[0] = '\0';
 	const struct iso_registry_look seen = { &look.record, look.share_ucpu, look.floor_ucpu };
 	enum iso_status status = iso_registry_look(drive->registry, known->id, &seen);
+	if (status == ISO_E_STALE)
+		return error_set(
+		    reterr, -EXDEV,
+		    "node %s has applied operation %" PRIu64
+		    ", which this registry has not issued: another registry is in use, "
+		    "or this one is an old copy",
+		    known->name, look.record.last_op);
 	if (status == ISO_OK)
 		return note(drive, member, &look, reterr);
 	/* One that has its admission still to come is of its old life. */
@@ -106,6 +113,12 @@ bool drive_done(const struct drive *drive, uint64_t what)
 	if (what == DRIVE_ALL)
 		return registry->op_count == 0 && registry->procedure_count == 0 &&
 		       registry->budget_ucpu == registry->target_ucpu && registry->pool_ucpu == 0;
+	if (what != DRIVE_BUDGET && (what & DRIVE_OP(0)) != 0) {
+		for (uint32_t i = 0; i < registry->op_count; i++)
+			if (DRIVE_OP(registry->ops[i].id) == what)
+				return false;
+		return true;
+	}
 	if (what != DRIVE_BUDGET)
 		return iso_registry_procedure(registry, what) == NULL;
 	for (uint32_t i = 0; i < registry->op_count; i++)
@@ -227,4 +240,9 @@ int drive_run(struct drive *drive, uint64_t what, uint64_t timeout_ns, struct er
 		if (r < 0)
 			return r;
 	}
+}
+
+void drive_pause(struct drive *drive, uint64_t ns)
+{
+	drive->world->sleep(drive->context, ns);
 }

@@ -48,7 +48,8 @@ struct drive_world {
 		    struct error *reterr);
 	uint64_t (*now_ns)(void *context);
 	void (*sleep)(void *context, uint64_t ns);
-	/* What is going on, once for each change; NULL: nobody listens. */
+	/* What is going on, once for each change: durable, and about to be true.  NULL: nobody
+	 * listens. */
 	void (*entry)(void *context, const struct iso_registry_entry *entry);
 	void (*waiting)(void *context, const struct iso_registry_op *op, const char *why);
 };
@@ -79,9 +80,10 @@ int drive_enter(struct drive *drive, struct iso_registry_entry *entry, struct er
 /* Asks every live member for its state; what is new about it becomes an entry. */
 int drive_look(struct drive *drive, struct error *reterr);
 
-/* What has to come true; a procedure's id, or one of these. */
+/* What has to come true: a procedure's id, or one of these. */
 #define DRIVE_ALL    0u
 #define DRIVE_BUDGET UINT64_MAX
+#define DRIVE_OP(id) ((uint64_t)(id) | (uint64_t)1 << 62) /* is answered */
 
 bool drive_done(const struct drive *drive, uint64_t what);
 
@@ -91,5 +93,8 @@ bool drive_done(const struct drive *drive, uint64_t what);
  * that shows that registry and nodes do not belong together.
  */
 int drive_run(struct drive *drive, uint64_t what, uint64_t timeout_ns, struct error *reterr);
+
+/* Waits as the world waits. */
+void drive_pause(struct drive *drive, uint64_t ns);
 
 #endif

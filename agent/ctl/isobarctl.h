@@ -14,8 +14,9 @@
 #define CTL_FAILED 1
 #define CTL_USAGE  2
 
-#define CTL_INSTANCES_MAX 256
-#define CTL_NAME_BYTES	  64
+#define CTL_INSTANCES_MAX  256
+#define CTL_NAME_BYTES	   64
+#define CTL_NEIGHBOURS_MAX 64
 
 /* Options as given; NULL or 0 where not. */
 struct ctl {
@@ -27,6 +28,14 @@ struct ctl {
 	bool json;
 	uint64_t count;
 	uint64_t interval_ns;
+	/* Commands that change a cluster. */
+	const char *cluster; /* configuration file */
+	const char *node, *heir;
+	const char *neighbours[CTL_NEIGHBOURS_MAX];
+	unsigned neighbour_count;
+	uint64_t share_ucpu;
+	uint64_t timeout_ns, bury_after_ns;
+	bool yes, add, undo, fenced, trust_guard;
 };
 
 typedef int ctl_fn(const struct ctl *ctl, int argc, char **argv);
@@ -66,5 +75,7 @@ int ctl_ask(const char *path, const char *command, json_t **ret_reply);
 void ctl_print_json(const json_t *json);
 
 ctl_fn ctl_status, ctl_top, ctl_ledger, ctl_audit, ctl_check, ctl_keygen;
+ctl_fn ctl_registry, ctl_budget, ctl_join, ctl_drain, ctl_leave, ctl_bury, ctl_forget, ctl_watch,
+    ctl_resume;
 
 #endif

@@ -12,6 +12,7 @@
 #include "agent/conf/confutil.h"
 #include "agent/control/control.h"
 #include "agent/control/status.h"
+#include "agent/ctl/desk.h"
 #include "agent/ctl/isobarctl.h"
 #include "lib/ledger/audit.h"
 
@@ -24,6 +25,7 @@
 #define NODES_MAX    CTL_INSTANCES_MAX
 #define PATIENCE_NS  5000000000u
 #define REREADS_MAX  200
+#define MOVES_MAX    5
 #define REREAD_PAUSE 10000000 /* ns */
 
 /* More than any ledger holds, and still without overflow when NODES_MAX of them are added. */
@@ -32,6 +34,8 @@
 struct source {
 	const char *name;	       /* as given, or the instance's */
 	char path[CONTROL_PATH_BYTES]; /* socket; empty: a file, which cannot be read again */
+	const struct cluster_conf_node *node; /* or: over the network */
+	struct office *office;
 	json_t *json;
 	struct status_ledger ledger;
 };
@@ -42,6 +46,8 @@ struct audit {
 	unsigned count;
 	unsigned rereads;
 	int64_t budget_ucpu;
+	struct iso_audit_terms terms;
+	struct iso_audit_void voids[ISO_REGISTRY_MEMBERS_MAX];
 	struct iso_audit_result result;
 	json_t *complaints; /* array of texts: everything that keeps it from being proven */
 };
@@ -71,13 +77,27 @@ static int read_socket(const char *path, json_t **ret_json, struct error *reterr
 	return r;
 }
 
+static int read_network(const struct source *source, json_t **ret_json, struct error *reterr)
+{
+	struct status_ledger ledger;
+
+	return office_ledger(source->office, source->node, ret_json, &ledger, reterr);
+}
+
+static int read_source(const struct source *source, json_t **ret_json, struct error *reterr)
+{
+	if (source->node != NULL)
+		return read_network(source, ret_json, reterr);
+	return source->path[0] != '\0' ? read_socket(source->path, ret_json, reterr)
+				       : read_file(source->name, ret_json, reterr);
+}
+
 /* One snapshot, fresh if it is from a socket.  The source keeps the JSON that it points into. */
 static int take(struct source *source, struct error *reterr)
 {
 	struct status_ledger ledger;
 	json_t *json = NULL;
-	int r = source->path[0] != '\0' ? read_socket(source->path, &json, reterr)
-					: read_file(source->name, &json, reterr);
+	int r = read_source(source, &json, reterr);
 
 	if (r < 0)
 		return r;
@@ -175,15 +195,14 @@ static void fill_node(struct audit *audit, unsigned index)
 static int repair_cut(struct audit *audit)
 {
 	const struct timespec pause = { .tv_nsec = REREAD_PAUSE };
-	const struct iso_audit_terms terms = { 0 }; /* nothing is known to have ended */
 	struct error error;
 	uint32_t index;
 
 	for (unsigned i = 0; i < audit->count; i++)
 		fill_node(audit, i);
 	while (audit->rereads < REREADS_MAX &&
-	       iso_audit_reread(audit->nodes, audit->count, &terms, &index) == ISO_OK) {
-		if (audit->sources[index].path[0] == '\0')
+	       iso_audit_reread(audit->nodes, audit->count, &audit->terms, &index) == ISO_OK) {
+		if (audit->sources[index].path[0] == '\0' && audit->sources[index].node == NULL)
 			return CTL_DONE;
 		if (audit->rereads++ > 0)
 			nanosleep(&pause, NULL);
@@ -296,7 +315,8 @@ static bool can_be_added(struct audit *audit)
 	return true;
 }
 
-static void judge(struct audit *audit)
+/* Without a registry the nodes must agree on the budget, and nothing be under way. */
+static void take_budget(struct audit *audit)
 {
 	const struct source *first = &audit->sources[0];
 
@@ -310,12 +330,14 @@ static void judge(struct audit *audit)
 				 (double)budget_ucpu / 1e6, first->ledger.node,
 				 (double)audit->budget_ucpu / 1e6);
 	}
+	audit->terms = (struct iso_audit_terms){ .budget_ucpu = audit->budget_ucpu };
+}
 
-	const struct iso_audit_terms terms = { .budget_ucpu = audit->budget_ucpu };
-
+static void judge(struct audit *audit)
+{
 	if (!can_be_added(audit))
 		return;
-	iso_audit_run(audit->nodes, audit->count, &terms, &audit->result);
+	iso_audit_run(audit->nodes, audit->count, &audit->terms, &audit->result);
 	for (uint32_t i = 0; i < audit->result.findings && i < ISO_AUDIT_FINDINGS_MAX; i++)
 		explain(audit, &audit->result.finding[i]);
 	if (audit->result.findings > ISO_AUDIT_FINDINGS_MAX)
@@ -386,28 +408,184 @@ static void print_text(const struct audit *audit)
 		printf("  %s\n", json_string_value(json_array_get(audit->complaints, i)));
 }
 
+static void reset(struct audit *audit)
+{
+	for (unsigned i = 0; i < audit->count; i++)
+		json_decref(audit->sources[i].json);
+	json_decref(audit->complaints);
+	*audit = (struct audit){ .complaints = json_array() };
+}
+
+static int finish(struct audit *audit, const struct ctl *ctl)
+{
+	judge(audit);
+	if (ctl->json)
+		print_json(audit);
+	else
+		print_text(audit);
+	return is_proven(audit) ? CTL_DONE : CTL_FAILED;
+}
+
+/* The snapshot of a live member, if it is of the life that the registry means. */
+static void add_member(struct audit *audit, struct desk *desk, uint32_t index)
+{
+	const struct iso_registry_member *member = &desk->registry->members[index];
+	struct source *source = &audit->sources[audit->count];
+	struct error error;
+
+	*source = (struct source){
+		.name = member->name,
+		.node = cluster_conf_find(office_conf(desk->office), member->id),
+		.office = desk->office,
+	};
+	if (source->node == NULL) {
+		complain(audit, "%s is not in the configuration", member->name);
+		return;
+	}
+	if (take(source, &error) < 0) {
+		complain(audit, "%s does not answer: %s", member->name, error.text);
+		return;
+	}
+	/* One whose admission is under way is of its last life; what it gets is pending. */
+	if (source->ledger.snapshot.record.gen == member->gen) {
+		audit->count++;
+		return;
+	}
+	if (member->admitted)
+		complain(audit, "%s lives as generation %" PRIu32 ", the registry says %" PRIu32,
+			 member->name, source->ledger.snapshot.record.gen, member->gen);
+	json_decref(source->json);
+	source->json = NULL;
+}
+
+static const struct iso_record *record_of(const struct audit *audit, uint64_t node, uint32_t gen)
+{
+	for (unsigned i = 0; i < audit->count; i++) {
+		const struct iso_record *record = &audit->sources[i].ledger.snapshot.record;
+
+		if (record->node == node && record->gen == gen)
+			return record;
+	}
+	return NULL;
+}
+
+/* What the registry knows and the snapshots do not: what is under way, and who has ended. */
+static void fill_terms(struct audit *audit, const struct iso_registry *registry)
+{
+	struct iso_audit_terms *terms = &audit->terms;
+
+	audit->budget_ucpu = registry->budget_ucpu;
+	*terms = (struct iso_audit_terms){
+		.budget_ucpu = registry->budget_ucpu,
+		.minting_ucpu = registry->pool_ucpu,
+		.voids = audit->voids,
+	};
+	for (uint32_t i = 0; i < registry->procedure_count; i++)
+		terms->minting_ucpu += registry->procedures[i].held_ucpu;
+	for (uint32_t i = 0; i < registry->op_count; i++) {
+		const struct iso_registry_op *op = &registry->ops[i];
+		const struct iso_record *record =
+		    record_of(audit, registry->members[op->member].id, op->gen);
+		bool applied = record != NULL && record->last_op >= op->id;
+
+		if ((op->kind == ISO_OP_MINT || op->kind == ISO_REGISTRY_ADMIT) && !applied)
+			terms->minting_ucpu += op->amount_ucpu;
+		if (op->kind == ISO_OP_BURN && applied)
+			terms->burning_ucpu += record->last_op_ucpu;
+	}
+	for (uint32_t i = 0; i < registry->member_count; i++) {
+		const struct iso_registry_member *member = &registry->members[i];
+
+		if (member->state == ISO_REGISTRY_LIVE || member->gen == 0)
+			continue;
+		audit->voids[terms->void_count++] = (struct iso_audit_void){
+			.node = member->id,
+			.gen = member->gen,
+			.reserved_ucpu = member->reserved_ucpu,
+		};
+	}
+}
+
+/* Reads the registry and every node; *ret_seq: how far the registry was. */
+static int collect_network(struct audit *audit, const struct ctl *ctl, struct desk *desk,
+			   uint64_t *ret_seq)
+{
+	int r = desk_begin(desk, ctl);
+
+	if (r == CTL_DONE)
+		r = desk_open(desk, true);
+	if (r != CTL_DONE)
+		return r;
+	for (uint32_t i = 0; i < desk->registry->member_count; i++)
+		if (desk->registry->members[i].state == ISO_REGISTRY_LIVE)
+			add_member(audit, desk, i);
+	if (audit->count == 0)
+		return desk_fail(desk, "no node answers");
+	fill_terms(audit, desk->registry);
+	r = repair_cut(audit);
+	fill_terms(audit, desk->registry);
+	*ret_seq = desk->registry->seq;
+	return r;
+}
+
+/* The registry must not have moved meanwhile: what is pending would be another thing. */
+static int audit_network(struct audit *audit, const struct ctl *ctl)
+{
+	struct desk desk, again;
+	uint64_t seq = 0;
+	int r;
+
+	for (int tries = 0;; tries++) {
+		r = collect_network(audit, ctl, &desk, &seq);
+		if (r == CTL_DONE)
+			r = desk_begin(&again, ctl);
+		if (r == CTL_DONE) {
+			r = desk_open(&again, true);
+			bool same = r == CTL_DONE && again.registry->seq == seq;
+
+			desk_end(&again);
+			if (r == CTL_DONE && !same && tries < MOVES_MAX) {
+				reset(audit);
+				desk_end(&desk);
+				continue;
+			}
+			if (r == CTL_DONE && !same)
+				complain(audit, "the registry keeps moving; audit again when "
+						"nothing is under way");
+		}
+		break;
+	}
+	if (r == CTL_DONE)
+		r = finish(audit, ctl);
+	desk_end(&desk);
+	return r;
+}
+
 int ctl_audit(const struct ctl *ctl, int argc, char **argv)
 {
 	struct audit *audit = calloc(1, sizeof(*audit));
+	int r;
 
 	if (audit == NULL) {
 		fputs("isobarctl: out of memory\n", stderr);
 		return CTL_FAILED;
 	}
 	audit->complaints = json_array();
-	int r = collect(audit, ctl, argc, argv);
-	if (r == CTL_DONE)
-		r = repair_cut(audit);
-	if (r == CTL_DONE) {
-		judge(audit);
-		if (ctl->json)
-			print_json(audit);
-		else
-			print_text(audit);
-		r = is_proven(audit) ? CTL_DONE : CTL_FAILED;
+	if (ctl->cluster != NULL && argc > 0) {
+		fputs("isobarctl: audit of a cluster takes no ledgers beside it\n", stderr);
+		r = CTL_USAGE;
+	} else if (ctl->cluster != NULL) {
+		r = audit_network(audit, ctl);
+	} else {
+		r = collect(audit, ctl, argc, argv);
+		if (r == CTL_DONE)
+			r = repair_cut(audit);
+		if (r == CTL_DONE) {
+			take_budget(audit);
+			r = finish(audit, ctl);
+		}
 	}
-	for (unsigned i = 0; i < audit->count; i++)
-		json_decref(audit->sources[i].json);
+	reset(audit);
 	json_decref(audit->complaints);
 	free(audit);
 	return r;

@@ -280,6 +280,17 @@ int64_t iso_registry_reserve(const struct iso_registry *registry,
 	return reserve < estate_ucpu ? reserve : estate_ucpu;
 }
 
+/* The newest operation that a member can have applied. */
+static uint64_t newest_op(const struct iso_registry *registry, uint32_t member)
+{
+	uint64_t newest = registry->members[member].last_op;
+
+	for (uint32_t i = 0; i < registry->op_count; i++)
+		if (registry->ops[i].member == member && registry->ops[i].id > newest)
+			newest = registry->ops[i].id;
+	return newest;
+}
+
 enum iso_status iso_registry_look(struct iso_registry *registry, uint64_t node,
 				  const struct iso_registry_look *look)
 {
@@ -296,6 +307,8 @@ enum iso_status iso_registry_look(struct iso_registry *registry, uint64_t node,
 		return ISO_OK;
 	if (look->record->node != node || look->record->gen != member->gen)
 		return ISO_E_FOREIGN;
+	if (look->record->last_op > newest_op(registry, index))
+		return ISO_E_STALE;
 	member->seen = true;
 	member->fed = false;
 	member->halted = look->record->halt != ISO_HALT_NONE;

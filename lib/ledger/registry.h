@@ -251,7 +251,8 @@ int64_t iso_registry_least_budget(const struct iso_registry *registry);
  * A snapshot of a node, or NULL when it did not answer.  It is what decreases
  * are spread by, and how a leaving node's end is found; nothing that is
  * written depends on how old it is.  ISO_E_FOREIGN: not the life that the
- * registry knows.
+ * registry knows.  ISO_E_STALE: it has applied operations that this registry has
+ * not issued yet: this one is an old copy, or another one is in use.
  */
 struct iso_registry_look {
 	const struct iso_record *record;
@@ -337,7 +338,7 @@ struct iso_registry_wish {
 	int64_t floor_ucpu;  /* JOIN */
 	uint64_t heir;	     /* 0: no wish */
 	uint32_t flags;
-	bool trust; /* BURY: what is not known is vouched for */
+	bool trust; /* BURY: its guard is vouched for */
 	uint32_t list_count;
 	const uint64_t *list;
 };

@@ -412,12 +412,15 @@ static enum iso_status next_budget(const struct iso_registry *registry,
 		return next_burn(registry, excess, 0, ret_entry);
 	if (registry->pool_ucpu > 0)
 		return next_mint(registry, ret_entry);
-	/* The rest is told when the sum has arrived where it should be. */
+	/*
+	 * The rest is told when the sum has arrived where it should be; and who has had no
+	 * operation yet gets one: from then on its configuration adds no edges.
+	 */
 	for (uint32_t i = 0; burning == 0 && i < registry->member_count; i++) {
 		const struct iso_registry_member *member = &registry->members[i];
 
 		if (!may_inherit(registry, i) || !member->seen || member->halted ||
-		    has_op(registry, i) || member->told_ucpu == registry->budget_ucpu)
+		    has_op(registry, i) || (member->told_ucpu == registry->budget_ucpu && member->last_op != 0))
 			continue;
 		*ret_entry = operation(registry, i, ISO_OP_BUDGET, 0);
 		ret_entry->budget_ucpu = registry->budget_ucpu;

@@ -153,9 +153,19 @@ static struct iso_registry_reason check_share(const struct iso_registry *registr
 		return share_ucpu <= ISO_REGISTRY_UCPU_MAX - registry->budget_ucpu
 			   ? fine()
 			   : refuse(ISO_REGISTRY_TOO_MUCH, wish->node, 0, ISO_REGISTRY_UCPU_MAX);
-	for (uint32_t i = 0; i < registry->member_count; i++)
-		if (lives(&registry->members[i]) && !iso_registry_going(registry, i))
-			room += registry->members[i].room_ucpu;
+	bool all_seen = true;
+
+	for (uint32_t i = 0; i < registry->member_count; i++) {
+		if (!lives(&registry->members[i]) || iso_registry_going(registry, i))
+			continue;
+		room += registry->members[i].room_ucpu;
+		all_seen &= registry->members[i].seen;
+	}
+	/* What is between nodes just now arrives at one of them. */
+	int64_t all = registry->budget_ucpu - iso_registry_least_budget(registry) + reserved_ucpu;
+
+	if (all_seen && all > room)
+		room = all;
 	return share_ucpu <= room ? fine()
 				  : refuse(ISO_REGISTRY_SHARE_TOO_LARGE, wish->node, 0, room);
 }
@@ -425,7 +435,7 @@ static struct iso_registry_reason check_witnesses(const struct iso_registry *reg
 			return refuse(ISO_REGISTRY_NEIGHBOUR_DYING, wish->node, member->id, 0);
 		if (adjacent && !member->seen)
 			return refuse(ISO_REGISTRY_NEIGHBOUR_SILENT, wish->node, member->id, 0);
-		if (member->last_op == 0 && !wish->trust)
+		if (member->last_op == 0)
 			return refuse(ISO_REGISTRY_UNADMINISTERED, wish->node, member->id, 0);
 	}
 	return fine();

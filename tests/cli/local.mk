@@ -1,6 +1,7 @@
 
 # The tools from outside: exit status, stdout and stderr, compared whole.
 cli_tests = \
+	%D%/admin.sh \
 	%D%/audit.sh \
 	%D%/check.sh \
 	%D%/examples.sh \
@@ -22,3 +23,7 @@ if HAVE_CHECK
 host_tests += %D%/training
 %C%_training_SOURCES = %D%/training.c %D%/cluster.c %D%/cluster.h
 endif
+check_PROGRAMS += %D%/village
+%C%_village_SOURCES = %D%/village.c tests/sim/members.c tests/sim/members.h
+%C%_village_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(ZMQ_CFLAGS)
+%C%_village_LDADD = $(agent_libs)

@@ -6,7 +6,23 @@
 #include <assert.h>
 #include <string.h>
 
-#include "tests/test.h"
+uint64_t members_ids[MEMBERS_MAX];
+
+/* Also for programs that are no tests. */
+static void must(enum iso_status status)
+{
+	assert(status == ISO_OK);
+	(void)status;
+}
+
+uint32_t members_index(uint64_t id)
+{
+	uint32_t index = 0;
+
+	while (index < MEMBERS_MAX && members_id(index) != id)
+		index++;
+	return index;
+}
 
 static bool chance(struct members *members, uint32_t percent)
 {
@@ -18,6 +34,7 @@ void members_init(struct members *members, uint64_t seed)
 	memset(members, 0, sizeof(*members));
 	members->rng.state = seed;
 	members->cluster = 77;
+	members->trades = 30;
 	members->now = MEMBERS_PROMISE;
 }
 
@@ -41,7 +58,7 @@ void members_add(struct members *members, uint32_t index, uint32_t gen, int64_t 
 	*node = (struct members_node){ .exists = true, .floor_ucpu = 10, .ceiling_ucpu = 100000 };
 	struct iso_ledger_config config = config_of(members, index);
 	config.budget_ucpu = budget_ucpu;
-	ck_assert_ok(iso_ledger_genesis(&config, gen, share_ucpu, &node->durable));
+	must(iso_ledger_genesis(&config, gen, share_ucpu, &node->durable));
 }
 
 void members_edge(struct members *members, uint32_t a, uint32_t b)
@@ -96,8 +113,8 @@ void members_start(struct members *members, uint32_t index)
 	struct members_node *node = &members->nodes[index];
 	struct iso_ledger_config config = config_of(members, index);
 
-	ck_assert_ok(iso_ledger_init(node->memory, sizeof(node->memory), &config, &node->ledger));
-	ck_assert_ok(iso_ledger_open(node->ledger, &node->durable));
+	must(iso_ledger_init(node->memory, sizeof(node->memory), &config, &node->ledger));
+	must(iso_ledger_open(node->ledger, &node->durable));
 	memset(node->closing, 0, sizeof(node->closing));
 	memset(node->peer_leaves, 0, sizeof(node->peer_leaves));
 	memset(node->frozen, 0, sizeof(node->frozen));
@@ -114,9 +131,10 @@ void members_kill(struct members *members, uint32_t index)
 
 static uint32_t index_of(uint64_t id)
 {
-	ck_assert_uint_ge(id, members_id(0));
-	ck_assert_uint_lt(id, members_id(MEMBERS_MAX));
-	return (uint32_t)(id - members_id(0));
+	uint32_t index = members_index(id);
+
+	assert(index < MEMBERS_MAX);
+	return index;
 }
 
 static bool may_close(struct members *members, uint32_t index, const struct iso_op *op)
@@ -180,7 +198,7 @@ static void trade(struct members *members, struct members_node *node)
 			continue;
 		if (gives && chance(members, 50))
 			iso_ledger_debit(ledger, k, room);
-		else if (chance(members, 30))
+		else if (chance(members, members->trades))
 			iso_ledger_debit(ledger, k,
 					 1 + (int64_t)iso_rng_below(&members->rng, (uint64_t)room));
 	}
@@ -241,6 +259,13 @@ enum iso_status members_tick(struct members *members, uint32_t index, const stru
 		status = ISO_E_BUSY;
 	else if (op != NULL)
 		status = iso_ledger_apply(ledger, op, &moved);
+	/* What was known of the peer's earlier life. */
+	if (status == ISO_OK && op != NULL && op->kind == ISO_OP_OPEN) {
+		uint32_t peer = index_of(op->peer);
+
+		node->closing[peer] = 0;
+		node->peer_leaves[peer] = node->frozen[peer] = false;
+	}
 	if (ledger->halt == ISO_HALT_NONE && ledger->gen != 0) {
 		freeze(node);
 		leave(node);
@@ -255,7 +280,7 @@ enum iso_status members_tick(struct members *members, uint32_t index, const stru
 				status = ISO_E_BUSY;
 		} else {
 			node->enforced_ucpu = iso_ledger_limit(ledger);
-			ck_assert_ok(iso_ledger_lowered(ledger, node->enforced_ucpu));
+			must(iso_ledger_lowered(ledger, node->enforced_ucpu));
 		}
 	}
 	uint64_t seq = ledger->seq;

@@ -49,6 +49,7 @@ struct members {
 	struct iso_rng rng;
 	uint64_t now;
 	uint32_t faults; /* of 100 */
+	uint32_t trades; /* of 100: how often somebody gives to a neighbour */
 	uint64_t cluster;
 	struct members_node nodes[MEMBERS_MAX];
 	struct members_message mail[MEMBERS_MAIL];
@@ -61,10 +62,16 @@ struct members {
 
 void members_init(struct members *members, uint64_t seed);
 
+/* Ids are 1000, 1001, ... unless they are given before anything else. */
+extern uint64_t members_ids[MEMBERS_MAX];
+
 static inline uint64_t members_id(uint32_t index)
 {
-	return 1000 + index;
+	return members_ids[index] != 0 ? members_ids[index] : 1000 + index;
 }
+
+/* MEMBERS_MAX: nobody. */
+uint32_t members_index(uint64_t id);
 
 /* A machine with a new journal: of generation 0, or founding with a share and a ring of peers. */
 void members_add(struct members *members, uint32_t index, uint32_t gen, int64_t share_ucpu,

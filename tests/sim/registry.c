@@ -116,7 +116,7 @@ static enum iso_status admit(struct office *office, const struct iso_registry_op
 		.peers = peers,
 		.peer_count = count,
 	};
-	return members_admit(&office->members, (uint32_t)(registry->members[op->member].id - 1000),
+	return members_admit(&office->members, members_index(registry->members[op->member].id),
 			     &admission);
 }
 
@@ -125,7 +125,7 @@ static void world_deliver(void *context, const struct iso_registry_op *op,
 {
 	struct office *office = context;
 	struct members *members = &office->members;
-	uint32_t index = (uint32_t)(office->registry.members[op->member].id - 1000);
+	uint32_t index = members_index(office->registry.members[op->member].id);
 	struct members_node *node = &members->nodes[index];
 	enum iso_status status;
 	uint32_t lost = (uint32_t)iso_rng_below(&members->rng, 200);
@@ -167,7 +167,7 @@ static int world_look(void *context, uint32_t member, struct drive_look *ret_loo
 {
 	struct office *office = context;
 	struct members_node *node =
-	    &office->members.nodes[office->registry.members[member].id - 1000];
+	    &office->members.nodes[members_index(office->registry.members[member].id)];
 
 	if (dies(office))
 		return error_set(reterr, -EINTR, "died");
@@ -270,11 +270,11 @@ static uint32_t below(struct office *office, uint32_t limit)
 /* Sends it off, and whoever is to be buried with it, before anybody vouches for that. */
 static void switch_off(struct office *office, uint64_t id)
 {
-	struct members_node *node = &office->members.nodes[id - 1000];
+	struct members_node *node = &office->members.nodes[members_index(id)];
 
-	members_kill(&office->members, (uint32_t)(id - 1000));
+	members_kill(&office->members, members_index(id));
 	node->enforced_ucpu = 0;
-	office->fenced[id - 1000] = true;
+	office->fenced[members_index(id)] = true;
 }
 
 /*
@@ -459,7 +459,7 @@ static void say_stuck(const struct office *office)
 	}
 	for (uint32_t i = 0; i < registry->member_count; i++) {
 		const struct iso_registry_member *m = &registry->members[i];
-		const struct members_node *node = &office->members.nodes[m->id - 1000];
+		const struct members_node *node = &office->members.nodes[members_index(m->id)];
 
 		fprintf(stderr,
 			"# %s state %d gen %u seen %d room %" PRId64 " halt %d x %" PRId64
@@ -519,7 +519,8 @@ static void check_end(struct office *office)
 
 	for (uint32_t i = 0; i < registry->member_count; i++) {
 		const struct iso_registry_member *member = &registry->members[i];
-		const struct iso_record *record = &office->members.nodes[member->id - 1000].durable;
+		const struct iso_record *record =
+		    &office->members.nodes[members_index(member->id)].durable;
 
 		sum += member->reserved_ucpu;
 		if (member->state != ISO_REGISTRY_LIVE)
@@ -537,7 +538,7 @@ static void check_end(struct office *office)
 				ck_assert(iso_registry_adjacent(registry, i, peer));
 			/* In flight, seen from its donor. */
 			const struct iso_record *other =
-			    &office->members.nodes[edge->peer - 1000].durable;
+			    &office->members.nodes[members_index(edge->peer)].durable;
 			for (uint32_t j = 0; j < other->edge_count && edge->flags == 0; j++)
 				if (other->edges[j].peer == member->id)
 					sum += (int64_t)(edge->sent - other->edges[j].received);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/admin/cluster_conf.h"
 #include "agent/conf/conf.h"
 #include "agent/conf/confutil.h"
 #include "agent/train/coordinator_conf.h"
@@ -263,6 +264,12 @@ START_TEST(coordinator_conf_has_a_paragraph_for_each_option_and_for_nothing_else
 }
 END_TEST
 
+START_TEST(cluster_conf_has_a_paragraph_for_each_option_and_for_nothing_else)
+{
+	check_page("isobar-cluster.conf.5", cluster_conf_schema());
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("man");
@@ -271,6 +278,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, isobard_conf_has_a_paragraph_for_each_option_and_for_nothing_else);
 	tcase_add_test(tcase,
 		       coordinator_conf_has_a_paragraph_for_each_option_and_for_nothing_else);
+	tcase_add_test(tcase, cluster_conf_has_a_paragraph_for_each_option_and_for_nothing_else);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
