@@ -108,7 +108,7 @@ static const char *node_state(const struct node *node, const struct iso_trade_st
 		    link_peer(node->link, node->peers.of[i].link).up)
 			return state;
 	if (trade->drops[ISO_DROP_CONFIG] > 0)
-		*ret_reason = "neighbours have another budget, epoch or quantiser configured";
+		*ret_reason = "neighbours have another epoch, quantiser or lease configured";
 	else
 		*ret_reason = "no neighbour answers; the share stays as it is";
 	return "isolated";
