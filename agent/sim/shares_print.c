@@ -13,6 +13,25 @@ static double events_per_s(const struct shares_run *run)
 	return run->seconds > 0 ? (double)run->events / run->seconds : 0;
 }
 
+/* What was asked for, so that a result can be made again. */
+static void print_parameters(FILE *out, const struct shares_options *options)
+{
+	static const char *const loads[] = { "halves", "scattered" };
+	static const char *const costs[] = { "quadratic", "latency", "proportional" };
+	static const char *const modes[] = { "difference", "log", "uniform", "none" };
+	json_t *json =
+	    json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "load",
+		      loads[options->load - ISO_SITE_HALVES], "cost",
+		      costs[options->cost - ISO_COST_QUADRATIC], "quantiser",
+		      modes[options->mode - ISO_SHARE_DIFFERENCE], "rho", options->rho, "gamma",
+		      options->gamma, "dead_band", options->dead_band, "loss", options->loss,
+		      "delay", options->delay, "jitter", options->jitter, "gap", options->gap,
+		      "rounds_max", (json_int_t)options->rounds_max);
+
+	json_dumpf(json, out, JSON_REAL_PRECISION(7) | JSON_SORT_KEYS);
+	json_decref(json);
+}
+
 void shares_print_head(FILE *out, const struct shares_options *options)
 {
 	switch (options->format) {
@@ -29,7 +48,11 @@ void shares_print_head(FILE *out, const struct shares_options *options)
 		if (options->timing)
 			fputs(",cpu_s,events_per_s", out);
 		break;
-	case SHARES_JSON: fputs("{\"command\": \"shares\", \"runs\": [", out); break;
+	case SHARES_JSON:
+		fputs("{\"command\": \"shares\", \"parameters\": ", out);
+		print_parameters(out, options);
+		fputs(",\n\"runs\": [", out);
+		break;
 	}
 	fputc('\n', out);
 }

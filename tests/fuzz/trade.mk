@@ -21,6 +21,7 @@ EXTRA_DIST += \
 	%D%/corpus/edge/first \
 	%D%/corpus/edge/long \
 	%D%/corpus/edge/magic \
+	%D%/corpus/edge/referable \
 	%D%/corpus/edge/short \
 	%D%/corpus/edge/tombstone \
 	%D%/corpus/edge/version \
@@ -31,6 +32,7 @@ EXTRA_DIST += \
 	%D%/corpus/message/future \
 	%D%/corpus/message/leaving \
 	%D%/corpus/message/overdraft \
+	%D%/corpus/message/referable \
 	%D%/corpus/message/tombstone \
 	%D%/corpus/operation/buried-peer \
 	%D%/corpus/operation/burn \
