@@ -243,7 +243,9 @@ START_TEST(an_abort_undoes_debits_and_keeps_credits)
 	iso_ledger_debit(ledger, 0, 200);
 	iso_ledger_plan(ledger, 3000, 1000);
 	ck_assert_int_eq(ledger->phase, ISO_LEDGER_LOWERING);
+	ck_assert_int_eq(iso_ledger_under_way(ledger, 0), 200);
 	ck_assert_int_eq(iso_ledger_abort(ledger), 200);
+	ck_assert_int_eq(iso_ledger_under_way(ledger, 0), 0);
 	ck_assert_int_eq(iso_ledger_holdings(ledger), 1050);
 	ck_assert_uint_eq(ledger->edges[0].sent, 0);
 	ck_assert(iso_ledger_changed(ledger));
