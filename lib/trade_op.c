@@ -21,7 +21,13 @@ static enum iso_status may_close(struct iso_trade *trade, const struct iso_op *o
 		return ISO_OK;
 	if (trade->lease.params.lease_ns == 0)
 		return ISO_E_RANGE;
-	/* From here on it gets no answer that could renew its lease. */
+	/*
+	 * From here on it gets no answer that could renew its lease.  Nor does the wait
+	 * begin any earlier: another neighbour, which has left or was buried since, may have
+	 * renewed it until just now, and is not asked any more.
+	 */
+	if (!trade_bit(trade->closing, index))
+		trade->edges[index].heard_at = trade_coarse(trade->now_ns);
 	trade->closing |= (uint64_t)1 << index;
 	return iso_trade_may_close(trade, index) ? ISO_OK : ISO_E_BUSY;
 }

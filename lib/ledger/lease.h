@@ -15,8 +15,9 @@
  * message n) + lease, for the newest n that a neighbour has echoed.  The
  * granter, the neighbour at the other end, closes an edge only when promise
  * has passed on its own clock since it last took in a message of the holder
- * (only such can it ever have echoed), and since it started: what it forgot
- * in a restart counts as granted then.  With promise >= lease * (1 + eps) +
+ * (only such can it ever have echoed), since it was asked to close and took in no
+ * more (a neighbour that is void by then may have echoed until then), and
+ * since it started: what it forgot in a restart counts as granted then.  With promise >= lease * (1 + eps) +
  * slack, clocks whose rates differ by less than eps, and all neighbours
  * closed, each lease has run out.
  *

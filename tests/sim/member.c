@@ -295,8 +295,8 @@ static int caught(enum world_mutant mutant, uint64_t events)
 		struct world_setup setup = chaos(901 + run);
 
 		setup.mutant = mutant;
-		/* An agent must stop between decision and raise, as long as a burial. */
-		if (mutant == WORLD_RAISE_LATE) {
+		/* An agent must stop, between decision and raise or at all, as long as a burial. */
+		if (mutant == WORLD_RAISE_LATE || mutant == WORLD_GUARD_ASLEEP) {
 			setup.crash = setup.partition = 0;
 			setup.stall = 0.02;
 			setup.admin = 5;

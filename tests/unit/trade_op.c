@@ -512,13 +512,13 @@ START_TEST(an_edge_is_closed_when_its_promise_has_passed)
 {
 	set_up_leased();
 	rounds(5);
-	uint64_t heard_ns = now_ns;
 	now_ns += TICK_NS;
+	uint64_t asked_ns = now_ns;
 	ck_assert_int_eq(tick(0, &bury_third).op_status, ISO_E_BUSY);
 	ck_assert(edge_of(0, 2).closing);
 	uint64_t close_ns = edge_of(0, 2).close_at_ns;
-	ck_assert_uint_ge(close_ns, heard_ns + 6 * S);
-	ck_assert_uint_le(close_ns, heard_ns + 6 * S + COARSE_NS);
+	ck_assert_uint_ge(close_ns, asked_ns + 6 * S);
+	ck_assert_uint_le(close_ns, asked_ns + 6 * S + COARSE_NS);
 	/* From then on it answers no more, and hears nothing that it would have to answer. */
 	ck_assert(!members[0].has_said[2]);
 	tick(2, NULL);
@@ -536,6 +536,26 @@ START_TEST(an_edge_is_closed_when_its_promise_has_passed)
 }
 END_TEST
 
+START_TEST(the_promise_counts_from_the_request_on)
+{
+	set_up_leased();
+	rounds(5);
+	/* Silent for long: but another neighbour may have heard it, and be gone since. */
+	for (int i = 0; i < 100; i++) {
+		now_ns += TICK_NS;
+		tick(0, NULL);
+	}
+	uint64_t asked_ns = now_ns;
+	ck_assert_int_eq(tick(0, &bury_third).op_status, ISO_E_BUSY);
+	uint64_t close_ns = edge_of(0, 2).close_at_ns;
+	ck_assert_uint_ge(close_ns, asked_ns + 6 * S);
+	now_ns = close_ns - 1;
+	ck_assert_int_eq(tick(0, &bury_third).op_status, ISO_E_BUSY);
+	now_ns++;
+	ck_assert_int_eq(tick(0, &bury_third).op_status, ISO_OK);
+}
+END_TEST
+
 START_TEST(a_start_forgets_the_burial_but_not_the_promise)
 {
 	set_up_leased();
@@ -548,11 +568,13 @@ START_TEST(a_start_forgets_the_burial_but_not_the_promise)
 	tick(0, NULL);
 	ck_assert(!edge_of(0, 2).closing);
 	ck_assert(members[0].has_said[2]);
-	uint64_t started_ns = now_ns;
 	now_ns += 3 * S;
+	uint64_t asked_ns = now_ns;
 	ck_assert_int_eq(tick(0, &bury_third).op_status, ISO_E_BUSY);
-	ck_assert_uint_eq(edge_of(0, 2).close_at_ns, started_ns + 6 * S);
-	now_ns = started_ns + 6 * S;
+	uint64_t close_ns = edge_of(0, 2).close_at_ns;
+	ck_assert_uint_ge(close_ns, asked_ns + 6 * S);
+	ck_assert_uint_le(close_ns, asked_ns + 6 * S + COARSE_NS);
+	now_ns = close_ns;
 	ck_assert_int_eq(tick(0, &bury_third).op_status, ISO_OK);
 }
 END_TEST
@@ -857,7 +879,10 @@ START_TEST(an_opened_edge_is_promised_from_then_on)
 	ck_assert_uint_le(close_ns, opened_ns + 6 * S + COARSE_NS);
 	now_ns = opened_ns + 6 * S - 1;
 	ck_assert_int_eq(tick(0, &close).op_status, ISO_E_BUSY);
+	/* From the request on it is promised anew. */
 	now_ns = close_ns;
+	ck_assert_int_eq(tick(0, &close).op_status, ISO_E_BUSY);
+	now_ns = iso_trade_close_at_ns(members[0].trade, 2);
 	ck_assert_int_eq(tick(0, &close).op_status, ISO_OK);
 }
 END_TEST
@@ -876,6 +901,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_node_that_still_enforces_does_not_leave);
 	tcase_add_test(tcase, more_than_the_floor_needs_a_lease);
 	tcase_add_test(tcase, an_edge_is_closed_when_its_promise_has_passed);
+	tcase_add_test(tcase, the_promise_counts_from_the_request_on);
 	tcase_add_test(tcase, a_start_forgets_the_burial_but_not_the_promise);
 	tcase_add_test(tcase, a_burial_can_be_given_up_until_it_is_done);
 	tcase_add_test(tcase, without_leases_a_burial_needs_a_word);
