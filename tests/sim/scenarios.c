@@ -8,6 +8,11 @@
  * 1 % | median of the mean gap, worst gap, worst distance | time to 1 %: median,
  * worst | transfers in the last fifth: median, most.
  *
+ * Gaps of 1e-5 where 1e-9 was published are the rounding of quotas: what is
+ * enforced is a multiple of 10 µCPU, never more than the share.  References are
+ * never too old here, whatever T_base: a node keeps what its neighbour names.
+ * "any reference" therefore recovers, as was not so in the published form.
+ *
  * Not here: the price coded with a rotating phase and the exact own price
  * against a quantised one (the code has neither), and dead band 0 with the window
  * of transfers opened for a curvature that is wrong (published without a table).
@@ -21,7 +26,8 @@
 	.nodes = 20, .topology = WORLD_RANDOM, .mode = ISO_SHARE_DIFFERENCE,                       \
 	.cost = ISO_COST_QUADRATIC, .loss = 0.1, .duplicate = 0.05, .delay_s = 0.03, .tail = 0.02
 #define CHAOS                                                                                      \
-	FAIR, .dead_band = 0.005, .crash = 0.01, .partition = 0.05, .change = 0.02, .stuck = 0.05
+	FAIR, .dead_band = 0.005, .crash = 0.01, .partition = 0.05, .change = 0.02, .stuck = 0.05, \
+	.lease_s = 5, .office = 0.5
 #define ALWAYS	 .within_least = 100, .within_most = 100
 #define ANY	 .within_least = 0, .within_most = 100
 #define AT_FIRST .seed = 1
@@ -124,11 +130,11 @@ static const struct scenario ablations[] = {
 	  .published = " 10/10  1.9e-06 3.6e-05 4.1e-06 |   4.0   6.0 |   159   215" },
 	{ .name = "ring, cut 20 s, any reference",
 	  .setup = { FAIR, .topology = WORLD_RING, .cut_s = 20, .base_age_s = INFINITY },
-	  .until_s = 600, AT_FIRST, .seeds = 20, ANY,
+	  .until_s = 600, AT_FIRST, .seeds = 20, ALWAYS,
 	  .published = "  0/20  4.8e-02 9.0e-02 1.1e-01 |  13.0  22.5 |     0     0" },
 	{ .name = "random, cut 20 s, any reference",
 	  .setup = { FAIR, .cut_s = 20, .base_age_s = INFINITY }, .until_s = 600, AT_FIRST,
-	  .seeds = 20, ANY,
+	  .seeds = 20, ALWAYS,
 	  .published = "  0/20  5.9e-02 1.0e-01 1.4e-01 |   4.0   6.0 |     0     0" },
 	{ .name = "ring, cut 20 s", .setup = { FAIR, .topology = WORLD_RING, .cut_s = 20 },
 	  .until_s = 600, AT_FIRST, .seeds = 20, ALWAYS,
@@ -281,7 +287,8 @@ static const struct scenario settling[] = {
 };
 
 static const struct scenario audits[] = {
-	{ .name = "in chaos", .setup = { CHAOS, .audit = true }, .until_s = 1500, .seed = 3,
+	{ .name = "in chaos", .setup = { CHAOS, .office = 0, .audit = true }, .until_s = 1500,
+	  .seed = 3,
 	  .seeds = 1, ANY,
 	  .published = "500 audits, 479 of skewed snapshots, 5190 read again, 0 violations" },
 	{ .name = "in peace", .setup = { FAIR, .audit = true }, .until_s = 300, .seed = 3,

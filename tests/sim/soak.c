@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,7 +37,8 @@ struct progress {
 	atomic_uint_fast64_t next_seed;
 	atomic_uint_fast64_t events, runs;
 	atomic_uint_fast64_t kills, powers, partitions, credits, transfers, messages, lost;
-	atomic_uint_fast64_t operations, buried, alive_buried, admitted, expired;
+	atomic_uint_fast64_t entries, budgets, ended, buried_alive, left, admitted;
+	atomic_uint_fast64_t books, expired;
 	atomic_uint_fast64_t failed_seed; /* 0: none */
 	atomic_bool stop;
 };
@@ -68,17 +70,30 @@ static struct world_setup setup_of(uint64_t seed, const struct settings *setting
 		.partition = 0.05,
 		.change = 0.02,
 		.stuck = 0.05,
+		.lease_s = 5,
+		.office = 0.5,
 	};
 
 	switch (seed % 8) {
 	case 0: setup.topology = WORLD_RING; break;
-	case 1: setup.topology = WORLD_COMPLETE; break;
+	case 1:
+		setup.topology = WORLD_COMPLETE;
+		setup.nodes = 6; /* a burial needs all neighbours at once */
+		break;
 	case 2:
 		setup.loss = 0.4;
 		setup.delay_s = 0.5;
 		break;
 	case 3: setup.nodes = 4; break;
-	case 4: setup.crash = 0.05; break;
+	case 4: setup.crash = 0.02; break;
+	case 5:
+		/* Not by the registry, but one thing after the other, the books exact all the time.
+		 */
+		setup.office = 0;
+		setup.admin = 0.5;
+		break;
+	case 6: setup.stall = 0.001; break;
+	case 7: setup.drift = 0.024; break;
 	default: break;
 	}
 	return setup;
@@ -98,6 +113,14 @@ static void add(const struct world *world)
 	progress->transfers += counts->transfers;
 	progress->messages += counts->messages;
 	progress->lost += counts->lost;
+	progress->entries += counts->entries;
+	progress->budgets += counts->budgets;
+	progress->ended += counts->ended;
+	progress->buried_alive += counts->buried_alive;
+	progress->left += counts->left;
+	progress->admitted += counts->admitted;
+	progress->books += counts->books;
+	progress->expired += counts->guard_lowered;
 	progress->runs++;
 }
 
@@ -162,10 +185,19 @@ static int replay(const struct settings *settings)
 
 static void report(double seconds)
 {
+	struct rusage usage;
+	double cpu_s;
+
+	getrusage(RUSAGE_CHILDREN, &usage);
+	cpu_s = (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec * 1e-6 +
+		(double)usage.ru_stime.tv_sec + (double)usage.ru_stime.tv_usec * 1e-6;
 	printf("%.3e events in %.0f s, %.2e a second; %" PRIu64 " runs; next seed %" PRIu64 "\n",
 	       (double)progress->events, seconds,
 	       (double)progress->events / (seconds > 0 ? seconds : 1), (uint64_t)progress->runs,
 	       (uint64_t)progress->next_seed);
+	/* Known of those that have ended. */
+	if (cpu_s > 0)
+		printf("%.2e events in a second of CPU\n", (double)progress->events / cpu_s);
 	fflush(stdout);
 }
 
@@ -222,6 +254,14 @@ static int soak(const struct settings *settings)
 	    (uint64_t)progress->kills, (uint64_t)progress->powers, (uint64_t)progress->partitions,
 	    (uint64_t)progress->messages, (uint64_t)progress->lost, (uint64_t)progress->transfers,
 	    (uint64_t)progress->credits);
+	printf("administrator: %" PRIu64 " entries, %" PRIu64 " budgets, %" PRIu64
+	       " ended lives, %" PRIu64 " of them asked to leave, %" PRIu64
+	       " buried alive, %" PRIu64 " admissions; leases ended by a guard %" PRIu64
+	       "; books proven exact %" PRIu64 " times\n",
+	       (uint64_t)progress->entries, (uint64_t)progress->budgets, (uint64_t)progress->ended,
+	       (uint64_t)progress->left, (uint64_t)progress->buried_alive,
+	       (uint64_t)progress->admitted, (uint64_t)progress->expired,
+	       (uint64_t)progress->books);
 	if (progress->failed_seed != 0) {
 		printf("again, with its last steps: soak replay=%" PRIu64 " run=%.0f mutant=%.0f\n",
 		       (uint64_t)progress->failed_seed, settings->run, settings->mutant);

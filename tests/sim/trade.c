@@ -34,6 +34,17 @@ static struct world_setup chaos(uint64_t seed)
 	return setup;
 }
 
+/* With somebody who mints, burns, buries and admits while all that happens. */
+static struct world_setup administered(uint64_t seed)
+{
+	struct world_setup setup = chaos(seed);
+
+	setup.lease_s = 5;
+	setup.office = 0.5;
+	setup.nodes = 8;
+	return setup;
+}
+
 static void must_hold(const struct world *world)
 {
 	const char *violation = world_violation(world);
@@ -156,6 +167,59 @@ START_TEST(conserves_every_unit_in_chaos)
 }
 END_TEST
 
+START_TEST(proves_the_books_while_lives_end_and_begin)
+{
+	uint64_t books = 0, ended = 0, alive = 0, left = 0, admitted = 0, lowered = 0;
+
+	for (int run = 0; run < test_runs(6); run++) {
+		struct world_setup setup = administered(test_seed_base() + 700 + (uint64_t)run);
+		struct world *world = world_new(&setup);
+		const struct world_counts *counts = world_counts(world);
+
+		world_run(world, 1e9, 100000);
+		must_hold(world);
+		books += counts->books;
+		ended += counts->ended;
+		alive += counts->buried_alive;
+		left += counts->left;
+		admitted += counts->admitted;
+		lowered += counts->guard_lowered;
+		world = world_free(world);
+	}
+	ck_assert_uint_gt(books, 1000);
+	ck_assert_uint_gt(ended, 20);
+	ck_assert_uint_gt(alive, 5);
+	ck_assert_uint_gt(left, 2);
+	ck_assert_uint_gt(admitted, 20);
+	ck_assert_uint_gt(lowered, 10);
+}
+END_TEST
+
+START_TEST(everybody_is_back_after_chaos)
+{
+	for (int run = 0; run < test_runs(3); run++) {
+		struct world_setup setup = administered(test_seed_base() + 800 + (uint64_t)run);
+		struct world *world = world_new(&setup);
+		double gap;
+
+		world_run(world, 120, UINT64_MAX);
+		world_calm(world);
+		world_run(world, 240, UINT64_MAX);
+		must_hold(world);
+		for (uint32_t i = 0; i < setup.nodes; i++) {
+			struct iso_trade_status status;
+
+			iso_trade_status(world_node(world, i), &status);
+			ck_assert_int_eq(status.halt, ISO_HALT_NONE);
+			ck_assert_uint_gt(status.gen, 0);
+		}
+		gap = world_gap(world, NULL);
+		ck_assert_msg(gap < 0.01, "ISO_SEED=%" PRIu64 ": gap %.3g", setup.seed, gap);
+		world = world_free(world);
+	}
+}
+END_TEST
+
 START_TEST(comes_to_the_optimum_after_chaos)
 {
 	for (int run = 0; run < test_runs(4); run++) {
@@ -217,6 +281,9 @@ static int caught(enum world_mutant mutant, uint64_t events)
 	for (uint64_t run = 0; run < 4; run++) {
 		struct world_setup setup = chaos(test_seed_base() + 500 + run);
 
+		if (mutant == WORLD_GUARD_ASLEEP || mutant == WORLD_CLOSE_EARLY)
+			setup = administered(test_seed_base() + 500 + run);
+
 		setup.mutant = mutant;
 		struct world *world = world_new(&setup);
 
@@ -235,6 +302,8 @@ START_TEST(notices_what_is_broken)
 	ck_assert_int_eq(caught(WORLD_LOWER_LATE, 20000), 4);
 	/* Needs a kill between write and sync, then a power cut before the next record. */
 	ck_assert_int_ge(caught(WORLD_TRUST_CACHE, 200000), 1);
+	ck_assert_int_ge(caught(WORLD_GUARD_ASLEEP, 300000), 1);
+	ck_assert_int_ge(caught(WORLD_CLOSE_EARLY, 300000), 3);
 }
 END_TEST
 
@@ -273,6 +342,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, comes_to_the_optimum_on_every_topology);
 	tcase_add_test(tcase, comes_to_the_optimum_with_every_cost_and_coding);
 	tcase_add_test(tcase, conserves_every_unit_in_chaos);
+	tcase_add_test(tcase, proves_the_books_while_lives_end_and_begin);
+	tcase_add_test(tcase, everybody_is_back_after_chaos);
 	tcase_add_test(tcase, comes_to_the_optimum_after_chaos);
 	tcase_add_test(tcase, replays_bit_for_bit);
 	tcase_add_test(tcase, audits_prove_the_sum_in_chaos);

@@ -93,6 +93,7 @@ static void on_event(struct world *world, const struct event *event)
 		world_crash(world, event->node, true);
 		break;
 	case EVENT_GUARD: world_guard(world, event->node); break;
+	case EVENT_OFFICE: world_office(world); break;
 	}
 }
 
@@ -185,8 +186,8 @@ static void make_node(struct world *world, uint32_t i)
 	if (world->setup.lease_s > 0)
 		node->config.lease = (struct iso_lease_params){
 			.lease_ns = (uint64_t)(world->setup.lease_s * SECOND_NS),
-			.promise_ns = (uint64_t)((world->setup.lease_s * 1.05 + SLACK_S) *
-						 SECOND_NS),
+			.promise_ns =
+			    (uint64_t)((world->setup.lease_s * 1.05 + SLACK_S) * SECOND_NS),
 			.guard_ns = (uint64_t)(GUARD_S * SECOND_NS),
 		};
 	if (world->setup.mutant == WORLD_SHORT_PROMISE)
@@ -197,8 +198,8 @@ static void make_node(struct world *world, uint32_t i)
 					.weight = 0.5 + 1.5 * world_unit(world),
 					.kappa = 1 };
 	draw_demand(world, node);
-	node->rate = 1 + (world->setup.drift > 0 ? world->setup.drift : 0.01) *
-			     (2 * world_unit(world) - 1);
+	node->rate =
+	    1 + (world->setup.drift > 0 ? world->setup.drift : 0.01) * (2 * world_unit(world) - 1);
 	node->offset_ns = 1e12 * world_unit(world);
 	size = iso_trade_size(&node->config);
 	assert(size > 0);
@@ -233,6 +234,8 @@ struct world *world_new(const struct world_setup *setup)
 	for (uint32_t i = 0; i < world->count; i++)
 		make_node(world, i);
 	world_admin_start(world);
+	if (setup->office > 0)
+		world_office_open(world);
 	for (uint32_t i = 0; i < world->count; i++)
 		world->snapshots[i] = (struct iso_audit_node){
 			.record = world->nodes[i].durable,
@@ -255,6 +258,7 @@ struct world *world_free(struct world *world)
 {
 	for (uint32_t i = 0; i < world->count; i++)
 		free(world->nodes[i].trade);
+	free(world->registry);
 	free(world->nodes);
 	free(world->snapshots);
 	free(world->heap);

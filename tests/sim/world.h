@@ -39,6 +39,7 @@ enum world_mutant {
 	WORLD_SHORT_PROMISE,    /* granters wait for no longer than the lease itself */
 	WORLD_FROM_RECEIPT,     /* leases count from when the answer came */
 	WORLD_GRANT_PARTIAL,    /* an estate is granted before all edges are closed */
+	WORLD_CLOSE_EARLY,      /* edges are closed at once, as if somebody vouched for a death */
 };
 
 /* What the administrator can be told to do. */
@@ -84,6 +85,7 @@ struct world_setup {
 	double drift;           /* clock rates are 1 +- this; 0: 0.01 */
 	double stall;           /* probability per step that an agent stops, for about a lease */
 	double admin;           /* probability per second that the administrator begins something */
+	double office;          /* the same of one who has the real registry; with lease_s */
 	bool audit;
 };
 
@@ -94,6 +96,8 @@ struct world_counts {
 	uint64_t partitions, audits, skewed, reread, torn;
 	uint64_t stalls, guard_lowered, guard_refused, tombstones;
 	uint64_t done[WORLD_ORDERS];    /* orders that were carried out to their end */
+	/* By the registry's administrator; books: times that they were proven exact. */
+	uint64_t entries, budgets, ended, buried_alive, left, admitted, books;
 };
 
 struct world;

@@ -89,6 +89,10 @@ void world_check(struct world *world)
 
 	if (world->touched_count == 0)
 		return;
+	if (world->registry != NULL) {
+		world_office_check(world);
+		return;
+	}
 	if (world->governed) {
 		world_check_lives(world);
 		return;
@@ -157,20 +161,27 @@ static double share_at(const struct node *node, double lambda)
 	return fmin(fmax(x * 1e6, (double)node->config.floor_ucpu), (double)node->ceiling_ucpu);
 }
 
-/* What the nodes that live own, or will have once it has arrived. */
+/* Those whose shares are to be best; the others' is lost to them. */
+static bool counts(const struct world *world, uint32_t i)
+{
+	return !world->nodes[i].dead && !world->nodes[i].is_off &&
+	       (world->registry == NULL || world->registry->members[i].state == ISO_REGISTRY_LIVE);
+}
+
+/* What they own, or will have once it has arrived. */
 static double owned(const struct world *world)
 {
 	int64_t sum = 0;
 
 	for (uint32_t i = 0; i < world->count; i++) {
-		const struct node *node = &world->nodes[i];
+		const struct iso_record *record = &world->nodes[i].durable;
 
-		if (node->dead)
+		if (!counts(world, i))
 			continue;
-		sum += iso_record_holdings(&node->durable);
-		for (uint32_t k = 0; k < node->config.peer_count; k++)
-			if (!world->nodes[node->peer_index[k]].dead)
-				sum += (int64_t)(durable_sent(node, k) - durable_received(node, k));
+		sum += iso_record_holdings(record);
+		for (uint32_t k = 0; k < record->edge_count; k++)
+			if (counts(world, world_index(record->edges[k].peer)))
+				sum += world_in_flight(world, i, k);
 	}
 	return (double)sum;
 }
@@ -181,12 +192,12 @@ static double clearing_price(const struct world *world, double available)
 	double low = -1e6, high = 1e6, ceilings = 0;
 
 	for (uint32_t i = 0; i < world->count; i++)
-		ceilings += world->nodes[i].dead ? 0 : (double)world->nodes[i].ceiling_ucpu;
+		ceilings += counts(world, i) ? (double)world->nodes[i].ceiling_ucpu : 0;
 	for (int round = 0; round < 100; round++) {
 		double lambda = (low + high) / 2, sum = 0;
 
 		for (uint32_t i = 0; i < world->count; i++)
-			sum += world->nodes[i].dead ? 0 : share_at(&world->nodes[i], lambda);
+			sum += counts(world, i) ? share_at(&world->nodes[i], lambda) : 0;
 		if (sum < fmin(available, ceilings))
 			low = lambda;
 		else
@@ -204,7 +215,7 @@ double world_gap(const struct world *world, double *ret_distance)
 		const struct node *node = &world->nodes[i];
 		double share = share_at(node, lambda);
 
-		if (node->dead)
+		if (!counts(world, i))
 			continue;
 		best += iso_cost_value(&node->cost, (int64_t)share);
 		now += iso_cost_value(&node->cost, node->enforced_ucpu);

@@ -37,7 +37,8 @@ static void check_halt(struct world *world, uint32_t i)
 	struct iso_trade_status status;
 
 	iso_trade_status(world->nodes[i].trade, &status);
-	if (status.halt != ISO_HALT_BURIED || !world_is_void(world, i))
+	if (status.halt != ISO_HALT_BURIED ||
+	    !(world->registry != NULL ? world_office_ends(world, i) : world_is_void(world, i)))
 		world_violate(world, "halted without cause", i, status.halt);
 	world->counts.tombstones++;
 }
@@ -173,6 +174,11 @@ static void answer(struct world *world, uint32_t i)
 	if (!node->carried)
 		return;
 	node->carried = false;
+	if (world->registry != NULL) {
+		node->asked = false;
+		world_office_hears(world, i);
+		return;
+	}
 	iso_trade_status(node->trade, &now);
 	if (status == ISO_E_BUSY || now.halt == ISO_HALT_AMNESIA)
 		return;
@@ -284,8 +290,14 @@ static void step_resync(struct world *world, uint32_t i)
 		world_violate(world, "recovered another state than was written", i, 0);
 	if (world->setup.mutant != WORLD_TRUST_CACHE)
 		world_sync_disk(world, node);
-	enum iso_status status = iso_trade_open(node->trade, &record);
+	enum iso_status status = ISO_OK;
 
+	/* A new process, with the peers that it knows by now. */
+	if (world->registry != NULL)
+		status = iso_trade_init(node->trade, iso_trade_size(&node->config), &node->config,
+					&node->trade);
+	assert(status == ISO_OK);
+	status = iso_trade_open(node->trade, &record);
 	assert(status == ISO_OK);
 	iso_trade_lease_resume(node->trade, node->deadline_ns);
 	node->durable_seq = record.seq;
@@ -317,8 +329,7 @@ enum iso_status world_admit(struct world *world, uint32_t i,
 {
 	struct node *node = &world->nodes[i];
 	struct iso_record record;
-	enum iso_status status =
-	    iso_trade_admit(&node->config, &node->durable, admission, &record);
+	enum iso_status status = iso_trade_admit(&node->config, &node->durable, admission, &record);
 
 	if (status != ISO_OK)
 		return status;

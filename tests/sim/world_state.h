@@ -2,6 +2,7 @@
 #ifndef ISO_TEST_WORLD_STATE_H
 #define ISO_TEST_WORLD_STATE_H
 
+#include "lib/ledger/registry.h"
 #include "tests/sim/world.h"
 
 /* Inside of tests/sim/world*.c only. */
@@ -39,6 +40,7 @@ enum event_type {
 	EVENT_SHIFT,
 	EVENT_DEATH,
 	EVENT_GUARD,
+	EVENT_OFFICE,
 };
 
 struct event {
@@ -93,8 +95,18 @@ struct node {
 	uint64_t answered;
 	int64_t moved_ucpu;
 	bool is_off; /* the power stays off */
+	/* For who has the registry. */
+	bool fenced;	      /* off, and its floor was given away */
+	int64_t allowed_ucpu; /* to be enforced at most */
 	bool is_cut; /* no message gets through */
 };
+
+/* An operation that was sent once, and may come again. */
+struct world_late {
+	uint32_t node;
+	struct iso_op op;
+};
+#define WORLD_LATE 64u
 
 /* What the administrator's register says of a node. */
 struct member {
@@ -140,6 +152,9 @@ struct world {
 	uint32_t touched[WORLD_NODES_MAX], touched_count;
 	FILE *trace;
 	struct admin admin;
+	struct iso_registry *registry; /* NULL: there is none */
+	struct world_late late[WORLD_LATE];
+	uint32_t late_next;
 	bool governed; /* there are leases or an administrator: see world_lives.c */
 	bool calm;
 	bool broken;
@@ -178,6 +193,26 @@ void world_admin_start(struct world *world);
 void world_admin_step(struct world *world);
 /* What the register counts beyond the ledgers' shares and what is in flight. */
 int64_t world_admin_aside(const struct world *world);
+
+/* Another administrator, with the real registry. */
+void world_office_open(struct world *world);
+void world_office(struct world *world);
+void world_office_hears(struct world *world, uint32_t i);
+bool world_office_ends(const struct world *world, uint32_t i);
+void world_office_check(struct world *world);
+
+/* What node i has sent over its edge k and the other end has not credited; 0: no such edge. */
+int64_t world_in_flight(const struct world *world, uint32_t i, uint32_t k);
+
+static inline uint64_t world_id(uint32_t i)
+{
+	return 1000 + i;
+}
+
+static inline uint32_t world_index(uint64_t id)
+{
+	return (uint32_t)(id - 1000);
+}
 
 /* What has happened. */
 void world_trace_event(const struct world *world, const struct event *event, enum step step);
