@@ -215,6 +215,7 @@ int status_ledger_read(const json_t *json, struct status_ledger *ret_ledger, str
 	ledger.snapshot.holdings_ucpu = integer(&reader, "share_ucpu", 0, ISO_UNITS_MAX);
 	ledger.snapshot.enforced_ucpu = enforced(&reader);
 	ledger.snapshot.floor_ucpu = integer(&reader, "floor_ucpu", 0, ISO_UNITS_MAX);
+	record->floor_ucpu = record->gen != 0 ? ledger.snapshot.floor_ucpu : 0;
 	ledger.snapshot.ceiling_ucpu = integer(&reader, "ceiling_ucpu", 0, ISO_UNITS_MAX);
 	read_edges(&reader, &ledger);
 	if (!reader.failed && record->node != conf_node_id(ledger.cluster, ledger.node))

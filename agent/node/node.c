@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -112,6 +113,12 @@ int node_open_trade(struct node *node, const struct iso_record *record, struct e
 	enum iso_status status = iso_trade_init(memory, size, &config, &node->trade);
 	if (status != ISO_OK)
 		return error_set(reterr, -EINVAL, "trading: %s", iso_status_text(status));
+	if (!iso_ledger_floor_possible(record, config.floor_ucpu))
+		return error_set(reterr, -EINVAL,
+				 "floor: %" PRId64 " ucpu is more than before, %" PRId64
+				 ": that is what would be kept for this node if it were buried; "
+				 "a floor rises only with a new journal, after the node has left",
+				 config.floor_ucpu, record->floor_ucpu);
 	status = iso_trade_open(node->trade, record);
 	if (status != ISO_OK)
 		return error_set(reterr, -EUCLEAN, "journal in %s: %s",

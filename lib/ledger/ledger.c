@@ -89,6 +89,7 @@ enum iso_status iso_ledger_genesis(const struct iso_ledger_config *config, uint3
 	ret_record->epoch = config->epoch;
 	ret_record->endowment_ucpu = endowment_ucpu;
 	ret_record->budget_ucpu = gen != 0 ? config->budget_ucpu : 0;
+	ret_record->floor_ucpu = gen != 0 ? config->floor_ucpu : 0;
 	ret_record->seq = 1;
 	assert(iso_record_check(ret_record) == ISO_OK);
 	return ISO_OK;
@@ -128,6 +129,11 @@ static void take_edges(struct iso_ledger *ledger, const struct iso_record *recor
 	}
 }
 
+bool iso_ledger_floor_possible(const struct iso_record *record, int64_t floor_ucpu)
+{
+	return record->gen == 0 || record->last_op == 0 || floor_ucpu <= record->floor_ucpu;
+}
+
 enum iso_status iso_ledger_open(struct iso_ledger *ledger, const struct iso_record *record)
 {
 	iso_ledger_assert(ledger);
@@ -138,6 +144,8 @@ enum iso_status iso_ledger_open(struct iso_ledger *ledger, const struct iso_reco
 		return ISO_E_FOREIGN;
 	if (record->edge_count > ledger->edges_max)
 		return ISO_E_FULL;
+	if (!iso_ledger_floor_possible(record, ledger->floor_ucpu))
+		return ISO_E_RANGE;
 	ledger->gen = record->gen;
 	ledger->inc = record->inc + 1;
 	ledger->halt = ledger->durable_halt = record->halt;
@@ -435,6 +443,7 @@ static void fill_record(const struct iso_ledger *ledger, uint64_t seq,
 	ret_record->flags = ledger->flags;
 	ret_record->endowment_ucpu = ledger->endowment_ucpu;
 	ret_record->budget_ucpu = ledger->budget_ucpu;
+	ret_record->floor_ucpu = ledger->gen != 0 ? ledger->floor_ucpu : 0;
 	ret_record->last_op = ledger->last_op;
 	ret_record->last_op_ucpu = ledger->last_op_ucpu;
 	ret_record->seq = seq;

@@ -129,9 +129,17 @@ ISO_MUST_USE enum iso_status iso_ledger_genesis(const struct iso_ledger_config *
 						struct iso_record *ret_record);
 
 /*
+ * Whoever has an administrator may at any time be buried without being asked, and
+ * then enforce its floor, as the registry once heard of it.  So it only falls
+ * as long as the journal lasts; another journal is another life.
+ */
+bool iso_ledger_floor_possible(const struct iso_record *record, int64_t floor_ucpu);
+
+/*
  * Takes up the journal's state under the next incarnation: CLOSED -> OPENED.
  * ISO_E_FOREIGN: another cluster or node.  ISO_E_FULL: more edges than
- * edges_max.  ISO_E_MALFORMED: not a possible state.
+ * edges_max.  ISO_E_MALFORMED: not a possible state.  ISO_E_RANGE: the floor, see
+ * iso_ledger_floor_possible().
  */
 ISO_MUST_USE enum iso_status iso_ledger_open(struct iso_ledger *ledger,
 					     const struct iso_record *record);

@@ -350,6 +350,7 @@ enum iso_status iso_ledger_admit(const struct iso_ledger_config *config,
 	record.epoch = config->epoch;
 	record.endowment_ucpu = admission->endowment_ucpu;
 	record.budget_ucpu = admission->budget_ucpu;
+	record.floor_ucpu = config->floor_ucpu;
 	record.last_op = admission->id;
 	record.seq = old->seq + 1;
 	record.edge_count = admission->peer_count;

@@ -11,7 +11,7 @@
 #define SECTOR_PAYLOAD_BYTES 496u
 #define SECTOR_SEALED_BYTES  504u
 #define PAYLOAD_BYTES	     (SECTORS * SECTOR_PAYLOAD_BYTES)
-#define HEADER_BYTES	     88u
+#define HEADER_BYTES	     96u
 #define EDGE_BYTES	     32u
 #define SEAL_BYTES	     8u
 
@@ -89,7 +89,7 @@ static bool life_possible(const struct iso_record *record)
 	if (record->gen != 0)
 		return record->budget_ucpu > 0;
 	return record->edge_count == 0 && record->endowment_ucpu == 0 && record->budget_ucpu == 0 &&
-	       record->halt == ISO_HALT_NONE && record->flags == 0;
+	       record->floor_ucpu == 0 && record->halt == ISO_HALT_NONE && record->flags == 0;
 }
 
 enum iso_status iso_record_check(const struct iso_record *record)
@@ -99,6 +99,8 @@ enum iso_status iso_record_check(const struct iso_record *record)
 	if (record->edge_count > ISO_DEGREE_MAX)
 		return ISO_E_MALFORMED;
 	if (record->seq == 0 || record->seq > (uint64_t)ISO_UNITS_MAX / 8)
+		return ISO_E_MALFORMED;
+	if (!in_range(record->floor_ucpu) || record->floor_ucpu < 0)
 		return ISO_E_MALFORMED;
 	if (!in_range(record->endowment_ucpu) || !in_range(record->budget_ucpu) ||
 	    !in_range(record->last_op_ucpu) || record->last_op > (uint64_t)ISO_UNITS_MAX)
@@ -134,6 +136,7 @@ static void put_payload(const struct iso_record *record, uint8_t *out)
 	iso_put_le(out + 64, record->seq, 8);
 	iso_put_le(out + 72, (uint64_t)record->budget_ucpu, 8);
 	iso_put_le(out + 80, (uint64_t)record->last_op_ucpu, 8);
+	iso_put_le(out + 88, (uint64_t)record->floor_ucpu, 8);
 	for (uint32_t k = 0; k < record->edge_count; k++, at += EDGE_BYTES) {
 		const struct iso_record_edge *edge = &record->edges[k];
 
@@ -209,6 +212,7 @@ static void get_fields(const uint8_t *in, struct iso_record *ret_record)
 	record->seq = iso_get_le(in + 64, 8);
 	record->budget_ucpu = (int64_t)iso_get_le(in + 72, 8);
 	record->last_op_ucpu = (int64_t)iso_get_le(in + 80, 8);
+	record->floor_ucpu = (int64_t)iso_get_le(in + 88, 8);
 	for (uint32_t k = 0; k < record->edge_count; k++, at += EDGE_BYTES)
 		record->edges[k] = (struct iso_record_edge){
 			.peer = iso_get_le(at, 8),

@@ -24,7 +24,8 @@
  *    32 u32 gen           36 u32 inc          40 u32 halt        44 u32 flags
  *    48 i64 endowment     56 u64 last op      64 u64 seq
  *    72 i64 budget        80 i64 last op's amount
- *    88 per edge: u64 peer, u32 peer gen, u32 flags, u64 sent, u64 received
+ *    88 i64 floor
+ *    96 per edge: u64 peer, u32 peer gen, u32 flags, u64 sent, u64 received
  *    then u64 XXH3 of the payload before it; length counts up to here; zeros.
  */
 #define ISO_DEGREE_MAX 64u
@@ -85,6 +86,7 @@ struct iso_record {
 	uint32_t flags;		/* ISO_NODE_* */
 	int64_t endowment_ucpu; /* A: minted less burned here, and what folds left; any sign */
 	int64_t budget_ucpu;	/* as last told: no transfer is larger; 0 only in generation 0 */
+	int64_t floor_ucpu;	/* the least of this life, once it has an administrator */
 	uint64_t last_op;	/* newest administrator operation applied; 0: none */
 	int64_t last_op_ucpu;	/* what it moved: the answer when it is asked for again */
 	uint64_t seq;		/* > 0, +1 with each record */

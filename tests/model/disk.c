@@ -31,6 +31,7 @@ struct model_record model_pack(const struct iso_record *record)
 		.flags = (uint8_t)record->flags,
 		.endowment = (int8_t)record->endowment_ucpu,
 		.budget = (uint8_t)record->budget_ucpu,
+		.floor = (uint8_t)record->floor_ucpu,
 		.last_op = (uint8_t)record->last_op,
 		.last_op_moved = (int8_t)record->last_op_ucpu,
 		.edge_count = (uint8_t)record->edge_count,
@@ -62,6 +63,7 @@ void model_unpack(const struct model_record *packed, uint32_t node, struct iso_r
 	ret_record->flags = packed->flags;
 	ret_record->endowment_ucpu = packed->endowment;
 	ret_record->budget_ucpu = packed->budget;
+	ret_record->floor_ucpu = packed->floor;
 	ret_record->last_op = packed->last_op;
 	ret_record->last_op_ucpu = packed->last_op_moved;
 	ret_record->seq = packed->seq;

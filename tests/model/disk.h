@@ -20,6 +20,7 @@ struct model_record {
 	uint8_t flags;
 	int8_t endowment;
 	uint8_t budget;
+	uint8_t floor;
 	uint8_t last_op;
 	int8_t last_op_moved;
 	uint8_t edge_count;

@@ -213,6 +213,7 @@ static struct iso_record next_record(uint64_t seq)
 				     .inc = 1,
 				     .epoch = 1,
 				     .endowment_ucpu = history.count,
+				     .budget_ucpu = RECORDS_MAX,
 				     .seq = seq };
 
 	ck_assert_uint_lt(history.count, RECORDS_MAX);

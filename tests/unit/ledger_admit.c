@@ -40,6 +40,7 @@ START_TEST(a_new_generation_begins_where_the_numbers_ended)
 	ck_assert_uint_eq(record.last_op, 9);
 	ck_assert_int_eq(record.halt, ISO_HALT_NONE);
 	ck_assert_int_eq(record.budget_ucpu, 6000);
+	ck_assert_int_eq(record.floor_ucpu, FLOOR);
 	ck_assert_int_eq(iso_record_holdings(&record), 500);
 	ck_assert_uint_eq(record.edge_count, 2);
 	ck_assert_uint_eq(record.edges[0].peer_gen, 4);
@@ -155,6 +156,7 @@ START_TEST(who_waits_for_admission_owns_nothing)
 	ck_assert_int_eq(iso_ledger_target(ledger), 0);
 	ck_assert_uint_eq(disk.last_op, 9);
 	ck_assert_int_eq(disk.budget_ucpu, 0);
+	ck_assert_int_eq(disk.floor_ucpu, 0);
 	ck_assert_int_eq(iso_ledger_admit(&config, &disk, &admission, &record), ISO_E_STALE);
 }
 END_TEST

@@ -361,6 +361,40 @@ START_TEST(the_configuration_makes_no_edges_beside_the_administrator)
 }
 END_TEST
 
+static enum iso_status open_with_floor(int64_t floor_ucpu, struct iso_ledger **ret_ledger)
+{
+	static uint64_t other[512];
+	struct iso_ledger_config changed = config;
+
+	changed.floor_ucpu = floor_ucpu;
+	ck_assert_ok(iso_ledger_init(other, sizeof(other), &changed, ret_ledger));
+	return iso_ledger_open(*ret_ledger, &disk);
+}
+
+/* What is kept for its burial is what the registry heard once: it may not enforce more. */
+START_TEST(with_an_administrator_the_floor_only_falls)
+{
+	struct iso_ledger *ledger = idle();
+
+	ck_assert_int_eq(disk.floor_ucpu, FLOOR);
+	ck_assert_ok(open_with_floor(FLOOR + 50, &ledger));
+	ledger->enforced_ucpu = 1000;
+	iso_ledger_begin(ledger);
+	end_tick(ledger);
+	ck_assert_int_eq(disk.floor_ucpu, FLOOR + 50);
+	ck_assert_ok(tick(ledger, op_of(5, ISO_OP_VOID, 0)));
+	ck_assert_int_eq(open_with_floor(FLOOR + 51, &ledger), ISO_E_RANGE);
+	ck_assert_int_eq(ledger->phase, ISO_LEDGER_CLOSED);
+	ck_assert_ok(open_with_floor(FLOOR - 1, &ledger));
+	iso_ledger_begin(ledger);
+	end_tick(ledger);
+	/* Lowered, even without being used, it stays so. */
+	ck_assert_int_eq(disk.floor_ucpu, FLOOR - 1);
+	ck_assert_int_eq(open_with_floor(FLOOR, &ledger), ISO_E_RANGE);
+	ck_assert_ok(open_with_floor(FLOOR - 1, &ledger));
+}
+END_TEST
+
 /* The order by peer is kept whatever the order of their coming. */
 START_TEST(edges_are_found_among_many)
 {
@@ -415,6 +449,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, the_budget_bounds_what_can_come);
 	tcase_add_test(tcase, edges_are_opened_by_generation);
 	tcase_add_test(tcase, the_configuration_makes_no_edges_beside_the_administrator);
+	tcase_add_test(tcase, with_an_administrator_the_floor_only_falls);
 	tcase_add_test(tcase, edges_are_found_among_many);
 	suite_add_tcase(suite, tcase);
 	return suite;

@@ -75,7 +75,7 @@ static const struct {
 	{ "digest", 0, 40 },
 	{ "edge", 0, ISO_EDGE_BYTES },
 	{ "sector", 0, ISO_SECTOR_BYTES },
-	{ "record", 0, 88 },
+	{ "record", 0, 96 },
 	{ "record_edge", 0, 32 },
 	{ "train", 0, 24 },
 	{ "train_task", 0, 16 },
@@ -161,7 +161,7 @@ static const struct {
 	unsigned fields; /* with an offset in the comment */
 } comments[] = {
 	{ "lib/wire/edge.h", "edge", 27 },
-	{ "lib/ledger/record.h", "record", 16 },
+	{ "lib/ledger/record.h", "record", 17 },
 	{ "lib/wire/train.h", "train", 6 },
 	{ "lib/wire/worker.h", "worker", 5 },
 };
@@ -292,7 +292,7 @@ START_TEST(journal_slots_are_laid_out_as_the_page_says)
 			char prefix[32];
 
 			snprintf(prefix, sizeof(prefix), "edge.%u.", k);
-			check_rows(&edge, prefix, payload + 88 + 32 * k);
+			check_rows(&edge, prefix, payload + 96 + 32 * k);
 		}
 	}
 	ck_assert_uint_ge(good, 7);

@@ -21,13 +21,13 @@ static struct vectorfile file;
 /* The EDGE message. */
 
 static const struct row edge_rows[] = {
-	{ 8, 8, "cluster" },	  { 16, 4, "epoch" },	   { 20, 2, "flags" },
-	{ 22, 2, "degree" },	  { 24, 8, "digest" },	   { 32, 8, "source" },
-	{ 40, 8, "destination" }, { 48, 4, "source_gen" }, { 52, 4, "destination_gen" },
-	{ 56, 4, "inc" },	  { 60, 4, "echo_inc" },   { 64, 4, "base_inc" },
-	{ 68, 2, "symbol" },	  { 72, 8, "seq" },	   { 80, 8, "sent" },
-	{ 88, 8, "received" },	  { 96, 8, "echo_seq" },   { 104, 8, "base_seq" },
-	{ 112, 8, "exact_q32" },  { 120, 8, "curvature" }, { 128, 8, "head_ucpu" },
+	{ 8, 8, "cluster" },	   { 16, 4, "epoch" },	    { 20, 2, "flags" },
+	{ 22, 2, "degree" },	   { 24, 8, "digest" },	    { 32, 8, "source" },
+	{ 40, 8, "destination" },  { 48, 4, "source_gen" }, { 52, 4, "destination_gen" },
+	{ 56, 4, "inc" },	   { 60, 4, "echo_inc" },   { 64, 4, "base_inc" },
+	{ 68, 2, "symbol" },	   { 72, 8, "seq" },	    { 80, 8, "sent" },
+	{ 88, 8, "received" },	   { 96, 8, "echo_seq" },   { 104, 8, "base_seq" },
+	{ 112, 8, "exact_q32" },   { 120, 8, "curvature" }, { 128, 8, "head_ucpu" },
 	{ 136, 8, "budget_ucpu" },
 };
 
@@ -90,11 +90,11 @@ END_TEST
 /* The journal. */
 
 static const struct row record_rows[] = {
-	{ 6, 2, "edge_count" },	   { 12, 4, "epoch" }, { 16, 8, "cluster" },
-	{ 24, 8, "node" },	   { 32, 4, "gen" },   { 36, 4, "inc" },
-	{ 40, 4, "halt" },	   { 44, 4, "flags" }, { 48, 8, "endowment_ucpu" },
-	{ 56, 8, "last_op" },	   { 64, 8, "seq" },   { 72, 8, "budget_ucpu" },
-	{ 80, 8, "last_op_ucpu" },
+	{ 6, 2, "edge_count" },	   { 12, 4, "epoch" },	    { 16, 8, "cluster" },
+	{ 24, 8, "node" },	   { 32, 4, "gen" },	    { 36, 4, "inc" },
+	{ 40, 4, "halt" },	   { 44, 4, "flags" },	    { 48, 8, "endowment_ucpu" },
+	{ 56, 8, "last_op" },	   { 64, 8, "seq" },	    { 72, 8, "budget_ucpu" },
+	{ 80, 8, "last_op_ucpu" }, { 88, 8, "floor_ucpu" },
 };
 static const struct row record_edge_rows[] = {
 	{ 0, 8, "peer" },  { 8, 4, "peer_gen" },  { 12, 4, "flags" },
@@ -123,15 +123,17 @@ static bool fields_possible(const uint8_t *payload, uint64_t n)
 	uint64_t gen = get(payload + 32, 4), halt = get(payload + 40, 4);
 	uint64_t flags = get(payload + 44, 4), seq = get(payload + 64, 8);
 	int64_t endowment = (int64_t)get(payload + 48, 8), budget = (int64_t)get(payload + 72, 8);
+	int64_t floor = (int64_t)get(payload + 88, 8);
 
 	if (halt > 4 || flags > 3 || seq < 1 || seq > (uint64_t)1 << 59)
 		return false;
-	if (!is_amount(endowment, -TWO_62) || get(payload + 56, 8) > (uint64_t)TWO_62 ||
+	if (!is_amount(endowment, -TWO_62) || !is_amount(floor, 0) ||
+	    get(payload + 56, 8) > (uint64_t)TWO_62 ||
 	    !is_amount((int64_t)get(payload + 80, 8), -TWO_62))
 		return false;
 	if (gen != 0)
 		return is_amount(budget, 1);
-	return n == 0 && endowment == 0 && budget == 0 && halt == 0 && flags == 0;
+	return n == 0 && endowment == 0 && budget == 0 && floor == 0 && halt == 0 && flags == 0;
 }
 
 static bool values_possible(const uint8_t *payload, uint64_t n)
@@ -141,7 +143,7 @@ static bool values_possible(const uint8_t *payload, uint64_t n)
 	if (!fields_possible(payload, n))
 		return false;
 	for (uint64_t i = 0; i < n; i++) {
-		const uint8_t *edge = payload + 88 + 32 * i;
+		const uint8_t *edge = payload + 96 + 32 * i;
 		uint64_t sent = get(edge + 16, 8), received = get(edge + 24, 8);
 
 		if (get(edge, 8) == get(payload + 24, 8) || get(edge + 8, 4) == 0 ||
@@ -150,7 +152,7 @@ static bool values_possible(const uint8_t *payload, uint64_t n)
 		if (get(edge + 12, 4) == 4 && (sent != 0 || received != 0))
 			return false;
 		for (uint64_t j = 0; j < i; j++)
-			if (get(payload + 88 + 32 * j, 8) == get(edge, 8))
+			if (get(payload + 96 + 32 * j, 8) == get(edge, 8))
 				return false;
 		x += received - sent;
 	}
@@ -171,9 +173,9 @@ static const char *slot_status(const uint8_t *slot, uint8_t payload[3968])
 		return "MALFORMED";
 	if (get(payload + 4, 2) != 2)
 		return "VERSION";
-	if (n > 64 || length != 96 + 32 * n)
+	if (n > 64 || length != 104 + 32 * n)
 		return "MALFORMED";
-	if (get(payload + 88 + 32 * n, 8) != checksum(payload, 88 + 32 * n))
+	if (get(payload + 96 + 32 * n, 8) != checksum(payload, 96 + 32 * n))
 		return "CHECKSUM";
 	for (uint64_t i = length; i < 3968; i++)
 		if (payload[i] != 0)
@@ -193,17 +195,17 @@ static void encode_slot(const uint8_t decoded[3968], uint8_t slot[4096])
 	fill_rows(&file, "", record_rows, COUNT(record_rows), payload);
 	uint64_t n = get(payload + 6, 2);
 	ck_assert_uint_le(n, 64);
-	put(payload + 8, 96 + 32 * n, 4);
+	put(payload + 8, 104 + 32 * n, 4);
 	for (uint64_t i = 0; i < n; i++) {
 		char prefix[32];
 
 		snprintf(prefix, sizeof(prefix), "edge.%u.", (unsigned)i);
 		check_rows(&file, prefix, record_edge_rows, COUNT(record_edge_rows),
-			   decoded + 88 + 32 * i);
+			   decoded + 96 + 32 * i);
 		fill_rows(&file, prefix, record_edge_rows, COUNT(record_edge_rows),
-			  payload + 88 + 32 * i);
+			  payload + 96 + 32 * i);
 	}
-	put(payload + 88 + 32 * n, checksum(payload, 88 + 32 * n), 8);
+	put(payload + 96 + 32 * n, checksum(payload, 96 + 32 * n), 8);
 	for (unsigned k = 0; k < 8; k++) {
 		uint8_t *sector = slot + 512 * k;
 

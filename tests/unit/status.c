@@ -267,6 +267,7 @@ static struct status_ledger ledger_example(void)
 				.flags = ISO_NODE_DRAINING,
 				.endowment_ucpu = 500000,
 				.budget_ucpu = 1500000,
+				.floor_ucpu = 10000,
 				.last_op = 12,
 				.last_op_ucpu = -400,
 				.seq = 77,

@@ -40,11 +40,11 @@ static void close_file(unsigned cases)
 
 static const struct field edge_fields[] = {
 #define F(member) FIELD(struct iso_edge_frame, member)
-	F(cluster),	    F(epoch),	 F(flags),	 F(degree),
-	F(digest),	    F(source),	 F(destination), F(source_gen),
-	F(destination_gen), F(inc),	 F(echo_inc),	 F(base_inc),
-	F(symbol),	    F(seq),	 F(sent),	 F(received),
-	F(echo_seq),	    F(base_seq), F(exact_q32),	 F(curvature),
+	F(cluster),	    F(epoch),	    F(flags),	    F(degree),
+	F(digest),	    F(source),	    F(destination), F(source_gen),
+	F(destination_gen), F(inc),	    F(echo_inc),    F(base_inc),
+	F(symbol),	    F(seq),	    F(sent),	    F(received),
+	F(echo_seq),	    F(base_seq),    F(exact_q32),   F(curvature),
 	F(head_ucpu),	    F(budget_ucpu),
 #undef F
 };
@@ -72,9 +72,9 @@ END_TEST
 
 static const struct field record_fields[] = {
 #define F(member) FIELD(struct iso_record, member)
-	F(edge_count), F(epoch),	F(cluster), F(node),	       F(gen),
-	F(inc),	       F(halt),		F(flags),   F(endowment_ucpu), F(budget_ucpu),
-	F(last_op),    F(last_op_ucpu), F(seq),
+	F(edge_count), F(epoch), F(cluster),	    F(node),	    F(gen),	F(inc),
+	F(halt),       F(flags), F(endowment_ucpu), F(budget_ucpu), F(last_op), F(last_op_ucpu),
+	F(floor_ucpu), F(seq),
 #undef F
 };
 static const struct field record_edge_fields[] = {
@@ -114,7 +114,7 @@ START_TEST(journal_slots)
 		iso_record_encode(&again, slot);
 		vectorfield_bytes(&file, slot, sizeof(slot));
 	}
-	close_file(59);
+	close_file(62);
 }
 END_TEST
 
