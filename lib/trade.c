@@ -99,6 +99,7 @@ enum iso_status iso_trade_init(void *memory, size_t size, const struct iso_trade
 	trade->peer_count = config->peer_count;
 	trade->share = config->share;
 	iso_lease_init(&config->lease, 0, &trade->lease);
+	trade->verify_ns = config->verify_ns;
 	trade->digest = digest_of(config);
 	trade->edges_max = ledger.edges_max;
 	assert_valid(trade);
@@ -158,7 +159,7 @@ enum iso_status iso_trade_open(struct iso_trade *trade, const struct iso_record 
 	}
 	trade->seq = 0;
 	trade->turn = 0;
-	trade->closing = trade->leaving = trade->frozen = 0;
+	trade->closing = trade->leaving = trade->frozen = trade->vouched = 0;
 	trade->ended_gen = trade->tombstone_gen = 0;
 	iso_lease_init(&lease, trade->ledger->inc, &trade->lease);
 	assert_valid(trade);
@@ -314,11 +315,23 @@ static struct iso_trade_plan plan_of(const struct iso_trade *trade, int64_t cred
 	};
 }
 
-/* The ceiling of this tick: without a lease, no more than the floor. */
+/*
+ * The ceiling of this tick.  Without a lease it is the floor; before the journal
+ * is verified, what was enforced before the start, which the node owned
+ * whatever it has forgotten.
+ */
 static int64_t enforceable(const struct iso_trade *trade, int64_t ceiling_ucpu)
 {
-	return iso_trade_leased(trade) ? ceiling_ucpu
-				       : smaller(ceiling_ucpu, trade->ledger->floor_ucpu);
+	int64_t floor_ucpu = trade->ledger->floor_ucpu;
+
+	if (!iso_trade_leased(trade))
+		return smaller(ceiling_ucpu, floor_ucpu);
+	if (iso_trade_verified(trade))
+		return ceiling_ucpu;
+	/* No limit at all was nobody's share. */
+	if (trade->before_ucpu == INT64_MAX || trade->before_ucpu < floor_ucpu)
+		return smaller(ceiling_ucpu, floor_ucpu);
+	return smaller(ceiling_ucpu, trade->before_ucpu);
 }
 
 /* What comes before any transfer: the operation, and what neighbours have said of themselves. */
@@ -345,12 +358,14 @@ enum iso_status iso_trade_begin(struct iso_trade *trade, const struct iso_trade_
 	    iso_cost_check(&input->cost) != ISO_OK)
 		return ISO_E_RANGE;
 	trade->cost = input->cost;
-	trade->hold = input->hold;
 	trade->enforced_ucpu = input->enforced_ucpu;
 	trade->now_ns = input->now_ns;
 	/* What was promised before a start is forgotten: as if all of it was just now. */
-	if (ledger->phase == ISO_LEDGER_OPENED)
+	if (ledger->phase == ISO_LEDGER_OPENED) {
 		trade->started_ns = input->now_ns;
+		trade->before_ucpu = input->enforced_ucpu;
+	}
+	trade->hold = input->hold || !iso_trade_verified(trade);
 
 	int64_t credited = iso_ledger_begin(ledger);
 

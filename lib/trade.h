@@ -56,6 +56,12 @@ struct iso_trade_config {
 	int64_t floor_ucpu;
 	struct iso_share_params share;
 	struct iso_lease_params lease; /* zeros: no leases, and nothing is closed without a word */
+	/*
+	 * A start trusts the journal only once every neighbour has answered, or after so
+	 * long: until then nothing is given and no more enforced than before the start.
+	 * An old copy is noticed before its share is enforced.  0: trusted at once.
+	 */
+	uint64_t verify_ns;
 	uint32_t edges_max;     /* peers, and edges that only the journal knows; 0: 64 */
 	const struct iso_trade_peer *peers; /* borrowed for as long as the node is used */
 	uint32_t peer_count;
@@ -240,6 +246,7 @@ struct iso_trade_status {
 	uint32_t flags;         /* ISO_NODE_* */
 	uint64_t last_op;
 	int64_t last_op_ucpu;
+	bool verified;          /* see iso_trade_config.verify_ns */
 	bool lease_valid;       /* more than the floor may be enforced, at the newest time seen */
 	uint64_t lease_deadline_ns; /* iso_trade_lease_deadline() */
 	enum iso_halt halt;

@@ -20,6 +20,16 @@ bool iso_trade_leased(const struct iso_trade *trade)
 	return !needs_lease(trade) || iso_lease_valid(&trade->lease, trade->now_ns);
 }
 
+bool iso_trade_verified(const struct iso_trade *trade)
+{
+	if (trade->now_ns - trade->started_ns >= trade->verify_ns)
+		return true;
+	for (uint32_t k = 0; k < trade->ledger->edge_count; k++)
+		if (trade_edge_live(trade, k) && !trade_bit(trade->vouched, k))
+			return false;
+	return true;
+}
+
 uint64_t iso_trade_lease_deadline(const struct iso_trade *trade)
 {
 	return needs_lease(trade) ? iso_lease_deadline(&trade->lease) : UINT64_MAX;

@@ -173,6 +173,8 @@ enum iso_status iso_trade_receive(struct iso_trade *trade, uint64_t now_ns, uint
 	if (status != ISO_OK)
 		return drop(trade, ISO_DROP_HALTED, status);
 	trade->received++;
+	if (frame.echo_inc == ledger->inc)
+		trade->vouched |= (uint64_t)1 << index;
 	(void)iso_lease_heard(&trade->lease, frame.echo_inc, frame.echo_seq);
 	/* Neither is ever taken back: an old message says it as well as a new one. */
 	if ((frame.flags & ISO_EDGE_LEAVING) != 0)

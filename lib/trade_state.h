@@ -73,6 +73,9 @@ struct iso_trade {
 	uint32_t ended_edge, ended_gen; /* heard of since the last commit; 0: none */
 	uint32_t tombstone_edge, tombstone_gen; /* now; 0: none */
 	uint64_t started_ns;            /* what was promised before is not known */
+	uint64_t verify_ns;
+	uint64_t vouched;               /* bits: the peer has heard of this start and answered */
+	int64_t before_ucpu;            /* enforced when it started */
 	struct iso_lease lease;
 	enum iso_op_kind op_kind;       /* of this tick; 0: none */
 	enum iso_status op_status;
@@ -181,6 +184,9 @@ void iso_trade_leave(struct iso_trade *trade);
 
 /* The peer has frozen the edge, and nothing is under way on it either way. */
 bool iso_trade_done(const struct iso_trade *trade, uint32_t index);
+
+/* trade_lease.c: nobody is left who could know of a newer journal, or there was time. */
+bool iso_trade_verified(const struct iso_trade *trade);
 
 /* trade_lease.c: more than the floor may be enforced; the edge may be closed now. */
 bool iso_trade_leased(const struct iso_trade *trade);

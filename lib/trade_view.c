@@ -59,6 +59,7 @@ void iso_trade_status(const struct iso_trade *trade, struct iso_trade_status *re
 	ret_status->flags = ledger->flags;
 	ret_status->last_op = ledger->last_op;
 	ret_status->last_op_ucpu = ledger->last_op_ucpu;
+	ret_status->verified = iso_trade_verified(trade);
 	ret_status->lease_valid = iso_trade_leased(trade);
 	ret_status->lease_deadline_ns = iso_trade_lease_deadline(trade);
 	ret_status->halt = ledger->halt;

@@ -75,6 +75,7 @@ struct iso_trade_config node_trade_config(const struct conf *conf, const struct 
 			.promise_ns = conf->trading.promise_ns,
 			.guard_ns = conf->trading.lease_ns != 0 ? conf->trading.guard_ns : 0,
 		},
+		.verify_ns = conf->trading.fresh_ns,
 		.peers = peers,
 		.peer_count = conf->neighbour_count,
 	};

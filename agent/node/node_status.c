@@ -295,6 +295,8 @@ static json_t *command_status(void *context, const json_t *request)
 			 age_s(now_ns, node->decided_ns));
 		status.last_decision = decision;
 	}
+	if (!trade.verified)
+		status.last_decision = "none until all neighbours have confirmed the journal";
 	status.neighbours = neighbours;
 	status.neighbour_count = fill_neighbours(node, clock_boot_ns(), neighbours);
 	fill_life(&status, node, &trade);

@@ -552,6 +552,89 @@ START_TEST(a_restart_goes_on_where_the_disk_is)
 }
 END_TEST
 
+/* Left starts again from a journal, with so much in the kernel and a journal to be verified. */
+static void start_again(const struct iso_record *journal, int64_t enforced_ucpu)
+{
+	uint64_t now_ns = left.now_ns;
+
+	left.config.verify_ns = 10 * (uint64_t)TICK_NS;
+	left.disk = *journal;
+	left.enforced_ucpu = enforced_ucpu;
+	ck_assert_ok(iso_trade_init(left.memory, sizeof(left.memory), &left.config, &left.trade));
+	ck_assert_ok(iso_trade_open(left.trade, &left.disk));
+	left.now_ns = now_ns;
+}
+
+START_TEST(a_start_enforces_no_more_than_before_until_it_is_verified)
+{
+	struct iso_record disk;
+
+	set_up();
+	for (int i = 0; i < 3; i++)
+		exchange();
+	disk = left.disk;
+	int64_t share = status_of(&left).share_ucpu;
+
+	/* A guard has lowered the limit meanwhile. */
+	start_again(&disk, 300000);
+	tick(&left);
+	ck_assert_int_eq(left.enforced_ucpu, 300000);
+	ck_assert(!status_of(&left).verified);
+	/* An answer to a message from before the start says nothing of it; nor is anything given. */
+	tick(&right);
+	ck_assert_ok(hear(&left, right.message));
+	ck_assert_int_eq(tick(&left).debited_ucpu, 0);
+	ck_assert_int_eq(left.enforced_ucpu, 300000);
+	/* One that the neighbour has sent after it heard of the start does. */
+	ck_assert_ok(hear(&right, left.message));
+	tick(&right);
+	ck_assert_ok(hear(&left, right.message));
+	ck_assert(status_of(&left).verified);
+	tick(&left);
+	ck_assert_int_eq(left.enforced_ucpu, status_of(&left).share_ucpu);
+
+	/* Nobody answers: for so long, and no longer. */
+	start_again(&disk, 300000);
+	for (int i = 0; i < 10; i++) {
+		tick(&left);
+		ck_assert_int_eq(left.enforced_ucpu, 300000);
+	}
+	tick(&left);
+	ck_assert_int_eq(left.enforced_ucpu, share);
+
+	/* No limit at all, or less than the floor, was nobody's share. */
+	start_again(&disk, INT64_MAX);
+	tick(&left);
+	ck_assert_int_eq(left.enforced_ucpu, left.config.floor_ucpu);
+	start_again(&disk, left.config.floor_ucpu / 2);
+	tick(&left);
+	ck_assert_int_eq(left.enforced_ucpu, left.config.floor_ucpu);
+}
+END_TEST
+
+START_TEST(an_old_journal_that_owned_more_is_never_enforced)
+{
+	struct iso_record old;
+
+	set_up();
+	exchange();
+	old = left.disk;
+	for (int i = 0; i < 60; i++)
+		exchange();
+	int64_t share = status_of(&left).share_ucpu;
+
+	ck_assert_int_lt(share, iso_record_holdings(&old));
+	start_again(&old, share);
+	tick(&left);
+	ck_assert_int_eq(left.enforced_ucpu, share);
+	tick(&right);
+	ck_assert_int_eq(hear(&left, right.message), ISO_E_HALTED);
+	ck_assert_int_eq(status_of(&left).halt, ISO_HALT_AMNESIA);
+	tick(&left);
+	ck_assert_int_eq(left.enforced_ucpu, left.config.floor_ucpu);
+}
+END_TEST
+
 START_TEST(edges_that_left_the_configuration_lie_dormant)
 {
 	uint64_t peer;
@@ -793,6 +876,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, refers_to_what_it_could_decode_and_echoes_what_came);
 	tcase_add_test(tcase, other_prices_are_another_configuration);
 	tcase_add_test(tcase, a_restart_goes_on_where_the_disk_is);
+	tcase_add_test(tcase, a_start_enforces_no_more_than_before_until_it_is_verified);
+	tcase_add_test(tcase, an_old_journal_that_owned_more_is_never_enforced);
 	tcase_add_test(tcase, edges_that_left_the_configuration_lie_dormant);
 	tcase_add_test(tcase, an_old_journal_stops_the_node);
 	tcase_add_test(tcase, a_ceiling_may_fall_and_rise);
