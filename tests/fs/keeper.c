@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -254,11 +255,76 @@ START_TEST(without_a_group_there_is_nothing_to_do)
 }
 END_TEST
 
+/* One random call; *quota_us is what must be on file afterwards. */
+static void random_step(struct iso_rng *rng, unsigned version, uint64_t now_ns, long *quota_us)
+{
+	uint64_t early_ns = keeper.deadline_ns == UINT64_MAX ? UINT64_MAX - EARLY :
+			    keeper.deadline_ns < EARLY ? 0 : keeper.deadline_ns - EARLY;
+	uint64_t deadline_ns = now_ns + iso_rng_below(rng, LEASE + 200);
+	uint64_t wanted_us = 1000 + iso_rng_below(rng, 4000);
+	bool leased = now_ns < early_ns;
+	char text[32];
+	int r;
+
+	switch (iso_rng_below(rng, 5)) {
+	case 0:
+		r = keeper_renew(&keeper, now_ns, deadline_ns);
+		ck_assert_int_eq(r, deadline_ns - now_ns > LEASE ? -ERANGE : 0);
+		/* A refused one changes nothing, and is no reason to look. */
+		if (r < 0)
+			return;
+		leased = now_ns + EARLY < deadline_ns;
+		break;
+	case 1:
+	case 2:
+		r = write_us(now_ns, wanted_us);
+		ck_assert_int_eq(r, leased || wanted_us <= 2000 ? 0 : -ETIME);
+		if (r == 0)
+			*quota_us = (long)wanted_us;
+		break;
+	case 3:
+		snprintf(text, sizeof(text), "%u", (unsigned)wanted_us);
+		put(version, text, 100000); /* a stranger; it is put right when somebody looks */
+		*quota_us = (long)wanted_us;
+		keeper_wake(&keeper, now_ns);
+		break;
+	default:
+		keeper_wake(&keeper, now_ns);
+		break;
+	}
+	if (!leased && *quota_us > 2000)
+		*quota_us = 2000;
+	ck_assert_int_eq(quota(version), *quota_us);
+	ck_assert(leased || !keeper_above_floor(&keeper));
+}
+
+START_TEST(whatever_is_asked_no_more_than_the_floor_without_a_lease)
+{
+	for (int run = 0; run < test_runs(20); run++) {
+		uint64_t seed = test_seed_base() + (uint64_t)run, now_ns = T0;
+		unsigned version = version_of(run % 2);
+		long quota_us = 2000;
+		struct iso_rng rng = { seed };
+
+		printf("# seed %ju\n", (uintmax_t)seed);
+		keeper_close(&keeper);
+		keeper_init(&keeper);
+		put(version, "30000", 100000);
+		ck_assert_int_eq(attach(version, now_ns), 0);
+		for (int i = 0; i < 300; i++) {
+			now_ns += iso_rng_below(&rng, LEASE / 4);
+			random_step(&rng, version, now_ns, &quota_us);
+		}
+	}
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("keeper");
 	TCase *tcase = tcase_create("rules");
 
+	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, without_a_lease_a_limit_goes_to_the_floor_at_once, 0, 2);
 	tcase_add_loop_test(tcase, no_limit_at_all_is_above_any_floor, 0, 2);
@@ -270,6 +336,7 @@ Suite *test_suite(void)
 	tcase_add_loop_test(tcase, another_period_never_allows_more_than_the_two_limits, 0, 2);
 	tcase_add_test(tcase, a_group_that_cannot_be_opened_leaves_the_one_before);
 	tcase_add_test(tcase, without_a_group_there_is_nothing_to_do);
+	tcase_add_test(tcase, whatever_is_asked_no_more_than_the_floor_without_a_lease);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
