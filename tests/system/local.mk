@@ -23,11 +23,13 @@ check_PROGRAMS += %D%/disk.so
 
 if HAVE_CHECK
 system_ring = %D%/proxy.c %D%/proxy.h %D%/ring.c %D%/ring.h %D%/ring_look.c
-host_tests += %D%/fire %D%/faults %D%/ops %D%/promise
+host_tests += %D%/fire %D%/faults %D%/lease %D%/ops %D%/promise
 %C%_ops_SOURCES = %D%/members.c %D%/members.h %D%/ops.c
 %C%_ops_LDADD = tests/demo/libdemo.a $(test_libs)
 %C%_fire_SOURCES = %D%/fire.c $(system_ring)
 %C%_fire_LDADD = tests/demo/libdemo.a $(test_libs)
+%C%_lease_SOURCES = %D%/lease.c $(system_ring)
+%C%_lease_LDADD = tests/demo/libdemo.a $(test_libs)
 %C%_faults_SOURCES = %D%/faults.c $(system_ring)
 %C%_faults_LDADD = tests/demo/libdemo.a $(test_libs)
 endif
