@@ -134,12 +134,6 @@ int cgroup_check(struct cgroup *cgroup, uint64_t now_ns, struct error *reterr);
 /* From now on we write ourselves: the writer has gone. */
 void cgroup_take_over(struct cgroup *cgroup);
 
-/*
- * Nobody runs in the group or below it.  One that has gone is empty, and so is
- * that of a dry run, whoever is in it; one that cannot be asked is not.
- */
-bool cgroup_is_empty(const struct cgroup *cgroup);
-
 enum cgroup_state cgroup_state(const struct cgroup *cgroup);
 const char *cgroup_reason(const struct cgroup *cgroup);      /* "" when ok; borrowed */
 uint64_t cgroup_drift_count(const struct cgroup *cgroup);    /* changes by others, ever */

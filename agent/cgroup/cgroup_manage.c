@@ -35,17 +35,6 @@ const char *cgroup_directory(const struct cgroup *cgroup)
 	return cgroup->directory;
 }
 
-bool cgroup_is_empty(const struct cgroup *cgroup)
-{
-	bool is_populated = true;
-	int r;
-
-	if (cgroup->dry_run || cgroup->state == CGROUP_GONE)
-		return true;
-	r = cgroup->backend->read_populated(cgroup->dir_fd, &is_populated);
-	return r == -ENOENT || r == -ENODEV || (r == 0 && !is_populated);
-}
-
 enum cgroup_state cgroup_state(const struct cgroup *cgroup)
 {
 	return cgroup->state;

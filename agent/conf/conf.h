@@ -72,6 +72,7 @@ struct conf {
 	uint64_t period_ns;
 	uint64_t floor_ucpu,
 	    ceiling_ucpu; /* floor <= ceiling <= budget, floor >= 1000 µs a period */
+	bool has_ceiling; /* else the ceiling is the budget, whatever that becomes */
 	int on_exit;	  /* enum conf_on_exit */
 	bool dry_run;
 	int log_level; /* enum conf_log_level */

@@ -96,7 +96,8 @@ static int check_shares(struct check *check)
 
 	if (conf->floor_ucpu == 0 && !is_set(check, "floor"))
 		conf->floor_ucpu = least;
-	if (conf->ceiling_ucpu == 0 && !is_set(check, "ceiling"))
+	conf->has_ceiling = conf->ceiling_ucpu != 0 || is_set(check, "ceiling");
+	if (!conf->has_ceiling)
 		conf->ceiling_ucpu = conf->budget_ucpu;
 
 	if (conf->floor_ucpu < least)

@@ -250,6 +250,21 @@ static bool observe_limit(struct job *job, uint64_t now_ns)
 	return true;
 }
 
+static int64_t configured_ceiling_ucpu(const struct job *job)
+{
+	if (job->conf->has_ceiling || job->budget_ucpu == 0)
+		return (int64_t)job->conf->ceiling_ucpu;
+	return job->budget_ucpu;
+}
+
+void job_set_budget(struct job *job, int64_t budget_ucpu)
+{
+	if (budget_ucpu == job->budget_ucpu)
+		return;
+	job->budget_ucpu = budget_ucpu;
+	job->effective_at_ns = 0; /* look at once */
+}
+
 static void observe_ceiling(struct job *job, uint64_t now_ns)
 {
 	struct error error = { 0 };
@@ -262,8 +277,8 @@ static void observe_ceiling(struct job *job, uint64_t now_ns)
 		return; /* the last known ones stay */
 	job->effective_at_ns = now_ns;
 	job->view.cpus = effective->cpus;
-	job->ceiling_ucpu = (int64_t)job->conf->ceiling_ucpu;
-	if (effective->ceiling_ucpu < job->conf->ceiling_ucpu)
+	job->ceiling_ucpu = configured_ceiling_ucpu(job);
+	if (effective->ceiling_ucpu < (uint64_t)job->ceiling_ucpu)
 		job->ceiling_ucpu = (int64_t)effective->ceiling_ucpu;
 	/* An ancestor that allows less than the floor limits the job without our help. */
 	if (job->ceiling_ucpu < (int64_t)job->conf->floor_ucpu)

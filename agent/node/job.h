@@ -63,6 +63,9 @@ int job_leave(struct job *job, struct error *reterr);
  */
 void job_watch(struct job *job, pid_t worker);
 
+/* What the ceiling is where the configuration has none; 0: that is not known yet. */
+void job_set_budget(struct job *job, int64_t budget_ucpu);
+
 /* Looks once at everything: drift, limits, counters.  Opens a re-created cgroup again. */
 void job_observe(struct job *job, uint64_t now_ns);
 const struct job_view *job_view(const struct job *job);

@@ -28,7 +28,8 @@ struct job {
 	struct guard_client *guard; /* NULL: none needed */
 	uint64_t deadline_ns;	    /* of the lease, as the node has it; 0: none */
 	bool guard_told;	    /* of it, since the last look */
-	int64_t ceiling_ucpu; /* what the host allows; the view's may be lower */
+	int64_t budget_ucpu;	  /* 0: not known */
+	int64_t ceiling_ucpu;	  /* what the host allows; the view's may be lower */
 	uint64_t effective_at_ns; /* when the ancestors were last looked at */
 	uint64_t reopen_at_ns;
 	char trouble[256]; /* why it is not known, or not up to us, what the kernel enforces */

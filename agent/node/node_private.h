@@ -64,7 +64,7 @@ struct node {
 	unsigned op_count;
 	bool has_share;          /* admitted, and has not left */
 	bool is_leaving;
-	bool is_empty;           /* nobody runs in the job's group; known without a share or leaving */
+	bool is_empty;           /* nobody runs in the job's group; asked only without a share */
 	bool empty_told;         /* that somebody does; logged once */
 	const char *standing;    /* the last that was logged; NULL: none */
 	bool limit_failed;       /* the last lowering did; logged once */

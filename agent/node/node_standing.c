@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -114,16 +115,28 @@ static void tell(struct node *node, const struct iso_trade_status *trade)
 		log_info("node %s: %s: %s", node->conf->node, name, standing.reason);
 }
 
+/* Nobody runs in the job's group or below it; one that cannot be asked is not empty. */
+static bool is_empty(const struct node *node)
+{
+	bool is_populated = true;
+
+	/* Nothing is limited there, whoever runs. */
+	if (node->conf->dry_run)
+		return true;
+	int r = cgroup_populated(job_cgroup(node->job), &is_populated, NULL);
+	return r == -ENODEV || (r == 0 && !is_populated);
+}
+
 void node_look(struct node *node)
 {
 	struct iso_trade_status trade;
 
 	iso_trade_status(node->trade, &trade);
+	job_set_budget(node->job, trade.budget_ucpu);
 	node->has_share = trade.gen != 0 && trade.halt != ISO_HALT_LEFT;
 	node->is_leaving = (trade.flags & ISO_NODE_LEAVING) != 0;
 	/* Asking costs a walk through the group on cgroup v1. */
-	node->is_empty = (node->has_share && !node->is_leaving) ||
-			 cgroup_is_empty(job_cgroup(node->job));
+	node->is_empty = (node->has_share && !node->is_leaving) || is_empty(node);
 	if (!node->has_share && !node->is_empty && !node->empty_told)
 		log_warn("cgroup %s: not empty, and this node has no share: what runs there gets "
 			 "the kernel's least quota, %.4f CPU, which is nobody's share",

@@ -189,7 +189,7 @@ void node_tick(struct node *node, uint64_t now_ns)
 	node->entitled_ucpu = iso_trade_commit(node->trade, node->durable_seq);
 	crash_point("committed");
 	if (op != NULL) {
-		/* A first edge makes a lease necessary: the guard knows before the administrator. */
+		/* A first edge makes a lease necessary: the guard knows of it first. */
 		job_lease_renew(node->job, iso_trade_lease_deadline(node->trade));
 		node_op_done(node, &plan);
 		crash_point("answered");

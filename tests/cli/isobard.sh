@@ -95,6 +95,24 @@ run "$isobard" --init -f a.conf
 ends 1
 out ''
 
+# One that joins later has no endowment, and says what it waits for.
+run "$isobard" --join -f a.conf
+ends 2
+out ''
+err 'isobard: --join goes with --init'
+sed -e '/^endowment/d' -e "s,^state-directory.*,state-directory = $work/joins," a.conf >joins.conf
+run "$isobard" --init -f joins.conf
+ends 1
+out ''
+err "isobard: endowment is not set: --init needs it; a node that joins a running cluster is made\
+ with --init --join"
+command='look for a state directory'
+[ ! -e joins ] || complain 'it is there'
+run "$isobard" --init --join -f joins.conf
+ends 0
+out "isobard: node a of cluster lab: journal made in $work/joins; it waits for isobarctl join"
+err ''
+
 # A wrong configuration makes nothing.
 echo 'floor = 2cpu' >>a.conf
 mv state/journal before

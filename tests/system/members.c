@@ -100,6 +100,19 @@ static const char *build_path(const char *file, char ret_path[DEMO_PATH_BYTES])
 	return ret_path;
 }
 
+static void make_worker(const struct members *members)
+{
+	char path[DEMO_PATH_BYTES];
+
+	ck_assert_int_eq(chmod(members->directory, 0755), 0);
+	path_join(path, members->directory, "worker");
+	FILE *file = fopen(path, "we");
+	ck_assert_ptr_nonnull(file);
+	fputs("#!/bin/sh\nexec sleep 1000\n", file);
+	ck_assert_int_eq(fclose(file), 0);
+	ck_assert_int_eq(chmod(path, 0755), 0);
+}
+
 void members_open(struct members *members, int64_t budget_ucpu)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -110,6 +123,7 @@ void members_open(struct members *members, int64_t budget_ucpu)
 	snprintf(members->directory, sizeof(members->directory), "%s/isobar-club-XXXXXX",
 		 tmp != NULL ? tmp : "/tmp");
 	ck_assert_ptr_nonnull(mkdtemp(members->directory));
+	make_worker(members);
 	ck_assert_int_eq(curve_keypair_new(&members->administrator, &error), 0);
 	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
 		struct member *member = &members->of[i];
@@ -131,6 +145,14 @@ void members_open(struct members *members, int64_t budget_ucpu)
 	}
 }
 
+/* Workers end with their agent, and leave the group a little later. */
+static void remove_group(const char *path)
+{
+	for (unsigned try = 0; try < 100 && rmdir(path) < 0; try++)
+		members_pause_ms(20);
+	ck_assert_int_lt(access(path, F_OK), 0);
+}
+
 void members_close(struct members *members)
 {
 	struct error error;
@@ -138,7 +160,7 @@ void members_close(struct members *members)
 	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
 		members_burn(members, i, false);
 		members_stop(members, i, SIGKILL);
-		ck_assert_int_eq(rmdir(members->of[i].group), 0);
+		remove_group(members->of[i].group);
 	}
 	ck_assert_msg(tree_remove(members->directory, &error) == 0, "%s", error.text);
 }
@@ -146,7 +168,8 @@ void members_close(struct members *members)
 void members_make(struct members *members, unsigned index, int64_t endowment_ucpu)
 {
 	const struct member *member = &members->of[index];
-	char path[DEMO_PATH_BYTES], group[DEMO_PATH_BYTES], command[3 * DEMO_PATH_BYTES];
+	char path[DEMO_PATH_BYTES], group[DEMO_PATH_BYTES], command[3 * DEMO_PATH_BYTES],
+	    guard[DEMO_PATH_BYTES];
 
 	groups_path(&groups, member->name, group);
 	path_join(path, member->directory, "conf");
@@ -156,11 +179,20 @@ void members_make(struct members *members, unsigned index, int64_t endowment_ucp
 		"cluster = " MEMBERS_CLUSTER "\nbudget = %jducpu\nnode = %s\nfloor = %ducpu\n"
 		"cgroup = %s\nlisten = %s\nadmin-listen = %s\nsecret-key = %s/secret\n"
 		"state-directory = %s\nrun-directory = %s/run\n"
-		"trading { tick = %dms\n fresh = 2s\n lease = off }\n"
+		"trading { tick = %dms\n fresh = 2s\n lease = %s\n lease-slack = 500ms }\n"
+		"guard { executable = %s }\n"
 		"administrator alice { public-key = '%s' }\n",
 		(intmax_t)members->budget_ucpu, member->name, MEMBERS_FLOOR_UCPU, group,
 		member->address, member->admin_address, member->directory, member->directory,
-		member->directory, MEMBERS_TICK_MS, members->administrator.public_key);
+		member->directory, MEMBERS_TICK_MS,
+		members->lease != NULL ? members->lease : "off",
+		build_path("agent/isobar-guard", guard), members->administrator.public_key);
+	if (members->trains)
+		fprintf(file,
+			"training { coordinator = tcp://127.0.0.1:1\n coordinator-key = '%s'\n"
+			"worker-key = %s/secret\n user = nobody\n data = /tmp\n"
+			"executable = %s/worker }\n",
+			member->keys.public_key, member->directory, members->directory);
 	if (endowment_ucpu > 0)
 		fprintf(file, "endowment = %jducpu\n", (intmax_t)endowment_ucpu);
 	ck_assert_int_eq(fclose(file), 0);

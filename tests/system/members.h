@@ -40,6 +40,8 @@ struct members {
 	struct member of[MEMBERS_MAX];
 	uint64_t last_op;     /* numbers of operations go up in all of the cluster */
 	int64_t budget_ucpu;
+	const char *lease; /* as in the configuration; NULL: off */
+	bool trains;	   /* each member has a worker, which does nothing but run */
 };
 
 /* A suite of tests with members; the program is skipped where none can be. */

@@ -57,6 +57,8 @@ START_TEST(operations_change_the_share_and_are_answered_once_done)
 	ck_assert_uint_eq(record.last_op, op.op.id);
 	members_wait_number(&members, 0, "enforced_ucpu", 80000, 80000);
 	ck_assert_int_eq(members_number(&members, 0, "budget_ucpu"), BUDGET_UCPU + 30000);
+	members_wait_number(&members, 0, "ceiling_ucpu", BUDGET_UCPU + 30000,
+			    BUDGET_UCPU + 30000);
 
 	/* The same again, as after an answer that was lost. */
 	members_apply(&members, 0, &op, &moved_ucpu);
@@ -164,6 +166,23 @@ START_TEST(an_operation_is_applied_once_wherever_the_agent_is_killed)
 }
 END_TEST
 
+/* Where b is reached is durable before the edge is, or neither. */
+static void open_with_crashes(void)
+{
+	static const char *const steps[] = { "neighbours written:1", "recorded:3", "durable:3",
+					     "answered:1" };
+	struct opjson_op open = members_op_on(&members, 1, ISO_OP_OPEN, 0);
+
+	members_apply(&members, 1, &open, NULL);
+	open = members_op_on(&members, 0, ISO_OP_OPEN, 1);
+	for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		members_stop(&members, 0, SIGKILL);
+		members_start(&members, 0, steps[i]);
+		(void)members_wait(&members, 0);
+		members_apply(&members, 0, &open, NULL);
+	}
+}
+
 START_TEST(an_edge_that_is_opened_at_run_time_makes_two_agents_trade)
 {
 	members_open(&members, BUDGET_UCPU);
@@ -173,7 +192,7 @@ START_TEST(an_edge_that_is_opened_at_run_time_makes_two_agents_trade)
 		ck_assert(members_wait(&members, i));
 	}
 	members_burn(&members, 0, true);
-	members_connect(&members, 0, 1);
+	open_with_crashes();
 	members_wait_number(&members, 0, "share_ucpu", BUDGET_UCPU * 8 / 10, BUDGET_UCPU);
 
 	/* Both know each other after a restart, and the shares follow the work. */
@@ -292,14 +311,27 @@ static void fold_all(unsigned index)
 	}
 }
 
+static int64_t worker_pid(unsigned index)
+{
+	json_t *status = members_command(&members, index, "status");
+	const json_t *worker = json_object_get(status, "worker");
+
+	ck_assert(json_is_object(worker));
+	int64_t pid = json_integer_value(json_object_get(worker, "pid"));
+	json_decref(status);
+	return pid;
+}
+
 START_TEST(a_node_joins_trades_leaves_and_comes_back)
 {
 	struct iso_record record;
 
 	open_pair();
+	members.trains = true;
 	members_make(&members, 2, 0);
 	members_start(&members, 2, NULL);
 	members_wait_state(&members, 2, "waiting for admission", "it has no share yet");
+	ck_assert_int_eq(worker_pid(2), 0);
 	ck_assert_int_eq(members_number(&members, 2, "share_ucpu"), 0);
 	ck_assert_int_eq(members_quota_ucpu(&members, 2), MEMBERS_FLOOR_UCPU);
 	ck_assert(members_log_has(&members, 2, "waiting for admission", 1));
@@ -310,12 +342,15 @@ START_TEST(a_node_joins_trades_leaves_and_comes_back)
 	members_wait_number(&members, 2, "share_ucpu", BUDGET_UCPU * 7 / 10, BUDGET_UCPU);
 	ck_assert(members_log_has(&members, 2, "admitted as generation 1", 1));
 
+	ck_assert_int_gt(worker_pid(2), 0);
+
 	/* It does not leave while its job runs; then it gives everything away. */
 	struct opjson_op leave = members_op(&members, 2, ISO_OP_LEAVE);
 	members_apply(&members, 2, &leave, NULL);
 	members_wait_state(&members, 2, "leaving", "is not empty");
 	members_pause_ms(500);
 	ck_assert_int_gt(members_number(&members, 2, "share_ucpu"), BUDGET_UCPU / 2);
+	ck_assert_int_eq(worker_pid(2), 0);
 	members_burn(&members, 2, false);
 	members_wait_state(&members, 2, "left", "isobarctl join");
 	ck_assert_int_eq(members_number(&members, 2, "share_ucpu"), 0);
@@ -373,6 +408,83 @@ START_TEST(an_admission_is_made_once_wherever_the_agent_is_killed)
 }
 END_TEST
 
+/*
+ * b hangs: a enforces its floor when the lease has run out, though nobody asked
+ * it to, and b can be closed when its own must have.  When b wakes, it learns
+ * that it was buried.
+ */
+START_TEST(a_lease_runs_out_and_the_edge_can_be_closed)
+{
+	struct opjson_op close;
+
+	members_open(&members, BUDGET_UCPU);
+	members.lease = "1s";
+	for (unsigned i = 0; i < 2; i++) {
+		members_make(&members, i, BUDGET_UCPU / 2);
+		members_start(&members, i, NULL);
+		ck_assert(members_wait(&members, i));
+	}
+	/* Without an edge nobody could bury it: no lease is needed. */
+	members_wait_number(&members, 0, "enforced_ucpu", BUDGET_UCPU / 2, BUDGET_UCPU / 2);
+	members_connect(&members, 0, 1);
+	members_burn(&members, 0, true);
+	members_wait_number(&members, 0, "enforced_ucpu", BUDGET_UCPU * 7 / 10, BUDGET_UCPU);
+
+	/* A start that comes before the lease ends goes on with it. */
+	members_stop(&members, 0, SIGKILL);
+	ck_assert_int_gt(members_quota_ucpu(&members, 0), BUDGET_UCPU / 2);
+	members_start(&members, 0, NULL);
+	ck_assert(members_wait(&members, 0));
+	members_wait_number(&members, 0, "enforced_ucpu", BUDGET_UCPU * 7 / 10, BUDGET_UCPU);
+
+	int64_t share_ucpu = members_number(&members, 0, "share_ucpu");
+	ck_assert_int_eq(kill(members.of[1].agent.pid, SIGSTOP), 0);
+	close = members_op_on(&members, 0, ISO_OP_CLOSE, 1);
+	ck_assert_ptr_nonnull(strstr(members_refused(&members, 0, close),
+				     "busy: b may have a lease for another "));
+	members_wait_number(&members, 0, "enforced_ucpu", MEMBERS_FLOOR_UCPU, MEMBERS_FLOOR_UCPU);
+	ck_assert_int_ge(members_number(&members, 0, "share_ucpu"), share_ucpu);
+	/* The guard of b lowers, since its agent cannot. */
+	for (int i = 0; i < 200 && members_quota_ucpu(&members, 1) > MEMBERS_FLOOR_UCPU; i++)
+		members_pause_ms(50);
+	ck_assert_int_eq(members_quota_ucpu(&members, 1), MEMBERS_FLOOR_UCPU);
+	members_apply(&members, 0, &close, NULL);
+	/* Nobody is left who could bury it in turn. */
+	members_wait_number(&members, 0, "enforced_ucpu", BUDGET_UCPU / 2, BUDGET_UCPU);
+	ck_assert_int_eq(kill(members.of[1].agent.pid, SIGCONT), 0);
+	members_wait_state(&members, 1, "buried", "isobarctl join");
+	members_wait_number(&members, 1, "enforced_ucpu", 0, MEMBERS_FLOOR_UCPU);
+	ck_assert(members_log_has(&members, 1, "generation 1 was buried", 1));
+	members_close(&members);
+}
+END_TEST
+
+START_TEST(a_node_drains_to_its_floor_and_comes_back)
+{
+	struct opjson_op drain;
+
+	open_pair();
+	members_burn(&members, 0, true);
+	members_wait_number(&members, 0, "share_ucpu", BUDGET_UCPU * 7 / 10, BUDGET_UCPU);
+	drain = members_op(&members, 0, ISO_OP_DRAIN);
+	drain.op.on = true;
+	members_apply(&members, 0, &drain, NULL);
+	members_wait_state(&members, 0, "draining", "above the floor");
+	members_wait_number(&members, 0, "share_ucpu", MEMBERS_FLOOR_UCPU, MEMBERS_FLOOR_UCPU);
+	/* A restart does not forget it. */
+	members_stop(&members, 0, SIGKILL);
+	members_start(&members, 0, NULL);
+	members_wait_state(&members, 0, "draining", NULL);
+	members_pause_ms(500);
+	ck_assert_int_eq(members_number(&members, 0, "share_ucpu"), MEMBERS_FLOOR_UCPU);
+	drain = members_op(&members, 0, ISO_OP_DRAIN);
+	members_apply(&members, 0, &drain, NULL);
+	members_wait_number(&members, 0, "share_ucpu", BUDGET_UCPU * 7 / 10, BUDGET_UCPU);
+	ck_assert(members_log_has(&members, 0, "trades again", 1));
+	members_close(&members);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = members_suite_create("ops");
@@ -385,6 +497,9 @@ Suite *test_suite(void)
 			  an_operation_is_applied_once_wherever_the_agent_is_killed);
 	members_suite_add(suite, "edges", TIMEOUT_S,
 			  an_edge_that_is_opened_at_run_time_makes_two_agents_trade);
+	members_suite_add(suite, "leases", TIMEOUT_S,
+			  a_lease_runs_out_and_the_edge_can_be_closed);
+	members_suite_add(suite, "drain", TIMEOUT_S, a_node_drains_to_its_floor_and_comes_back);
 	members_suite_add(suite, "life", TIMEOUT_S, a_node_joins_trades_leaves_and_comes_back);
 	members_suite_add(suite, "admissions", TIMEOUT_S,
 			  an_admission_is_made_once_wherever_the_agent_is_killed);

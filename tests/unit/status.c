@@ -81,7 +81,8 @@ START_TEST(what_is_unknown_is_null)
 	status_init(&status);
 	is(status_json(&status),
 	   "{\"admin\":null,\"agent\":{\"cpu_ns\":null,\"rss_bytes\":null},\"budget_ucpu\":null,"
-	   "\"ceiling_ucpu\":null,\"cluster\":null,\"debt_ns\":null,\"demand_ucpu\":null,\"draining\":false,"
+	   "\"ceiling_ucpu\":null,\"cluster\":null,\"debt_ns\":null,\"demand_ucpu\":null,"
+	   "\"draining\":false,"
 	   "\"effective_by\":null,\"effective_ucpu\":null,\"enforced_ucpu\":null,"
 	   "\"floor_ucpu\":null,\"generation\":null,"
 	   "\"guard\":{\"auto_burial\":false,\"lease_s\":null,\"pid\":null,\"reason\":null,"
