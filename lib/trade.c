@@ -445,6 +445,19 @@ static void next_tombstone(struct iso_trade *trade)
 	trade->ended_gen = 0;
 }
 
+/*
+ * What lies above the ceiling makes this node want to give, but is not in the
+ * price that it shows: where everybody has too much, each would show more than its
+ * neighbours do, prices would rise for as long as that lasts, and take about
+ * as long to come down before shares could be right again.
+ */
+static int64_t usable(const struct iso_trade *trade, int64_t share_ucpu)
+{
+	int64_t ceiling_ucpu = trade->box.ceiling_ucpu;
+
+	return share_ucpu < ceiling_ucpu ? share_ucpu : ceiling_ucpu;
+}
+
 int64_t iso_trade_commit(struct iso_trade *trade, uint64_t durable_seq)
 {
 	struct iso_ledger *ledger = trade->ledger;
@@ -453,8 +466,8 @@ int64_t iso_trade_commit(struct iso_trade *trade, uint64_t durable_seq)
 	assert_valid(trade);
 	iso_ledger_commit(ledger, durable_seq);
 	share_ucpu = iso_ledger_holdings(ledger);
-	trade->offer =
-	    iso_share_offer(&trade->cost, &trade->box, share_ucpu, relay_at(trade, share_ucpu));
+	trade->offer = iso_share_offer(&trade->cost, &trade->box, usable(trade, share_ucpu),
+				       relay_at(trade, share_ucpu));
 	trade->head_ucpu = iso_share_head(&trade->share, trade->box.ceiling_ucpu, share_ucpu);
 	if (trade_drains(trade))
 		trade->head_ucpu = 0;

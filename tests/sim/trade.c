@@ -136,6 +136,26 @@ START_TEST(comes_to_the_optimum_with_every_cost_and_coding)
 }
 END_TEST
 
+START_TEST(forgets_that_there_was_more_than_all_could_use)
+{
+	for (int run = 0; run < test_runs(3); run++) {
+		struct world_setup setup = fair(test_seed_base() + 50 + (uint64_t)run);
+		double gap;
+
+		setup.tight_s = 300;
+		struct world *world = world_new(&setup);
+
+		world_run(world, 299, UINT64_MAX);
+		ck_assert_uint_gt(world_counts(world)->transfers, 0);
+		world_run(world, 315, UINT64_MAX);
+		must_hold(world);
+		gap = world_gap(world, NULL);
+		ck_assert_msg(gap < 0.01, "ISO_SEED=%" PRIu64 ": gap %.3g", setup.seed, gap);
+		world = world_free(world);
+	}
+}
+END_TEST
+
 START_TEST(conserves_every_unit_in_chaos)
 {
 	uint64_t kills[8] = { 0 }, powers[8] = { 0 }, torn = 0, aborts = 0;
@@ -341,6 +361,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, comes_within_a_percent_of_the_optimum);
 	tcase_add_test(tcase, comes_to_the_optimum_on_every_topology);
 	tcase_add_test(tcase, comes_to_the_optimum_with_every_cost_and_coding);
+	tcase_add_test(tcase, forgets_that_there_was_more_than_all_could_use);
 	tcase_add_test(tcase, conserves_every_unit_in_chaos);
 	tcase_add_test(tcase, proves_the_books_while_lives_end_and_begin);
 	tcase_add_test(tcase, everybody_is_back_after_chaos);

@@ -93,6 +93,12 @@ static void on_event(struct world *world, const struct event *event)
 		world_crash(world, event->node, true);
 		break;
 	case EVENT_GUARD: world_guard(world, event->node); break;
+	case EVENT_LOOSEN:
+		for (uint32_t i = 0; i < world->count; i++) {
+			world->nodes[i].ceiling_ucpu = world->nodes[i].ceiling_ucpu * 5 / 3;
+			world_touch(world, &world->nodes[i]);
+		}
+		break;
 	case EVENT_OFFICE: world_office(world); break;
 	}
 }
@@ -247,6 +253,11 @@ struct world *world_new(const struct world_setup *setup)
 	if (setup->cut_s > 0) {
 		world_push(world, (struct event){ .type = EVENT_CUT }, 30);
 		world_push(world, (struct event){ .type = EVENT_SHIFT }, 80);
+	}
+	if (setup->tight_s > 0) {
+		for (uint32_t i = 0; i < world->count; i++)
+			world->nodes[i].ceiling_ucpu = world->nodes[i].ceiling_ucpu * 3 / 5;
+		world_push(world, (struct event){ .type = EVENT_LOOSEN }, setup->tight_s);
 	}
 	if (setup->dies_s > 0)
 		world_push(world, (struct event){ .type = EVENT_DEATH, .node = DEAD_NODE },

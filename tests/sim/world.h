@@ -72,6 +72,7 @@ struct world_setup {
 	double demand;          /* factor on every demand [1] */
 	double noise;           /* standard deviation of the measured marginal cost, relative */
 	double cut_s;           /* both halves apart from 30 s for so long; demands shift at 80 s */
+	double tight_s;         /* until then ceilings are 60 % of what they are: too low [0] */
 	double dies_s;          /* node 5 loses power at this time, for good [never] */
 	double loss;
 	double duplicate;

@@ -41,6 +41,7 @@ enum event_type {
 	EVENT_DEATH,
 	EVENT_GUARD,
 	EVENT_OFFICE,
+	EVENT_LOOSEN,
 };
 
 struct event {

@@ -46,6 +46,7 @@ void world_trace_event(const struct world *world, const struct event *event, enu
 	case EVENT_CUT: fprintf(out, "halves are cut apart"); break;
 	case EVENT_SHIFT: fprintf(out, "demands shift"); break;
 	case EVENT_DEATH: fprintf(out, "node %u dies", event->node); break;
+	case EVENT_LOOSEN: fprintf(out, "ceilings rise"); break;
 	case EVENT_OFFICE:
 		fprintf(out, "administrator: entry %" PRIu64 ", budget %" PRId64,
 			world->registry->seq, world->registry->budget_ucpu);
