@@ -31,7 +31,7 @@ struct iso_share_params {
 	double dead_band;               /* fraction of |price| that is no gap; 0.005 */
 	double relay_allow;             /* head-room beyond the ceiling, fraction of it; 0.01 */
 	bool stop_and_wait;             /* one transfer in flight per direction of an edge */
-	uint64_t base_age_ns;           /* T_base: no reference is older; half the ring's time */
+	uint64_t base_age_ns;           /* T_base: no reference is older; 32 ticks */
 	uint64_t fresh_age_ns;          /* T_fresh: no older price enters the neighbourhood's */
 };
 

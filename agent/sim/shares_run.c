@@ -183,7 +183,8 @@ static int run_rounds(const struct shares_options *options, struct swarm_set *se
 			return error_set(reterr, -ENOTRECOVERABLE, "round %ju: %s",
 					 (uintmax_t)run->rounds + 1, violation);
 		run->gap = (iso_swarm_cost(set->swarm) - best.cost) / fabs(best.cost);
-		good = run->gap <= options->gap ? good + 1 : 0;
+		/* Below the optimum, too, as long as units are under way. */
+		good = fabs(run->gap) <= options->gap ? good + 1 : 0;
 		show_progress(run, false);
 	}
 	show_progress(run, true);

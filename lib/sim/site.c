@@ -27,7 +27,7 @@ struct iso_site iso_site_draw(enum iso_site_load load, enum iso_cost_kind kind, 
 	else if (index < count / 2)
 		site.cost.demand_ucpu = between(rng, 0.9, 1.2);
 	else
-		site.cost.demand_ucpu = between(rng, 0.2, 0.5);
+		site.cost.demand_ucpu = between(rng, 0.3, 0.6);
 	return site;
 }
 

@@ -28,8 +28,8 @@ enum iso_site_load {
 
 /*
  * Draws node `index` of `count`: weight 0.5 to 2, floor 0.02 to 0.1 CPU,
- * ceiling 0.4 to 1 CPU, demand 0.9 to 1.2 CPU if busy and 0.2 to 0.5 CPU if idle,
- * 0.3 to 1.2 CPU if scattered.
+ * ceiling 0.4 to 1 CPU, demand 0.9 to 1.2 CPU if busy and 0.3 to 0.6 CPU if idle,
+ * 0.3 to 1.2 CPU if scattered.  So half a CPU a node is scarce, whatever the load.
  */
 struct iso_site iso_site_draw(enum iso_site_load load, enum iso_cost_kind kind, uint32_t index,
 			      uint32_t count, struct iso_rng *rng);

@@ -82,6 +82,8 @@ START_TEST(half_of_the_nodes_is_busy)
 	draw_all(ISO_SITE_HALVES, ISO_COST_QUADRATIC, test_seed_base());
 	for (uint32_t i = 0; i < COUNT; i++)
 		ck_assert_int_eq(sites[i].cost.demand_ucpu >= 900000, i < COUNT / 2);
+	/* Every node would rather have more. */
+	ck_assert_double_lt(iso_site_optimum(sites, COUNT, 500000 * COUNT).lambda, -0.01);
 }
 END_TEST
 
