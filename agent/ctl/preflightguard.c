@@ -145,7 +145,8 @@ void preflightguard_check(struct preflight *preflight, const struct conf *conf)
 			      "safe, once the guard says that the watchdog is armed");
 	else
 		preflight_say(preflight, "automatic burial", PREFLIGHT_WARNING,
-			      "see the rows above, or bury this node only when it is known to be off",
+			      "see the rows above, or bury this node only when it is known to be "
+			      "off",
 			      "not for this node: with agent and guard both dead nothing would "
 			      "lower the limit");
 }

@@ -11,12 +11,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include "agent/base/clock.h"
+#include "agent/guard/guard_client.h"
 #include "tests/fs/group.h"
 #include "tests/test.h"
 
@@ -231,6 +234,104 @@ START_TEST(puts_a_single_change_right_at_once)
 }
 END_TEST
 
+/* A node with neighbours: leases of a second, and a guard from the build. */
+static void guard_it(const char *program)
+{
+	const char *builddir = getenv("top_builddir");
+	char path[PATH_MAX], real[PATH_MAX];
+
+	snprintf(conf.run_directory, sizeof(conf.run_directory), "/tmp/isobar-job-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(conf.run_directory));
+	snprintf(conf.listen, sizeof(conf.listen), "ipc:///nowhere");
+	conf.on_exit = CONF_ON_EXIT_RESTORE;
+	conf.trading.lease_ns = SECOND_NS;
+	conf.trading.guard_ns = SECOND_NS / 8;
+	ck_assert_int_lt(snprintf(path, sizeof(path), "%s/%s",
+				  builddir != NULL ? builddir : ".", program), PATH_MAX);
+	if (realpath(path, real) == NULL)
+		snprintf(real, sizeof(real), "/none/%s", program);
+	ck_assert_int_lt(snprintf(conf.guard.executable, sizeof(conf.guard.executable), "%s", real),
+			 (int)sizeof(conf.guard.executable));
+	ck_assert(conf_is_guarded(&conf));
+}
+
+static void unguard(struct job *job)
+{
+	char command[sizeof(conf.run_directory) + 8];
+	struct error error;
+
+	ck_assert_msg(job_leave(job, &error) == 0, "%s", error.text);
+	job_close(job);
+	snprintf(command, sizeof(command), "rm -r %s", conf.run_directory);
+	ck_assert_int_eq(system(command), 0);
+}
+
+START_TEST(without_a_guard_to_be_had_the_floor_is_the_ceiling)
+{
+	uint64_t now_ns = clock_now_ns();
+	struct error error;
+	const char *reason;
+
+	guard_it("agent/no-such-guard");
+	struct job *job = must_open();
+	ck_assert_uint_eq(job_lease_deadline_ns(job), 0);
+	for (int i = 0; i < 3; i++, now_ns += SECOND_NS) {
+		job_lease_renew(job, clock_boot_ns() + SECOND_NS);
+		job_observe(job, now_ns);
+		ck_assert_int_eq(job_view(job)->ceiling_ucpu, (int64_t)conf.floor_ucpu);
+		ck_assert_int_eq(job_limit(job, now_ns, SHARE, &error), 0);
+		ck_assert_int_eq(job_view(job)->enforced_ucpu, (int64_t)conf.floor_ucpu);
+		ck_assert_str_eq(job_state(job, &reason), "degraded");
+		ck_assert_ptr_nonnull(strstr(reason, "no guard"));
+	}
+	ck_assert_int_eq(job_guard(job)->state, GUARD_NONE);
+	ck_assert_ptr_nonnull(strstr(job_guard(job)->reason, "no-such-guard"));
+	unguard(job);
+}
+END_TEST
+
+START_TEST(with_a_guard_a_limit_lasts_as_long_as_the_lease)
+{
+	uint64_t now_ns = clock_now_ns(), deadline_ns = clock_boot_ns() + SECOND_NS;
+	struct error error;
+
+	guard_it("agent/isobar-guard");
+	struct job *job = must_open();
+	ck_assert_int_eq(job_guard(job)->state, GUARD_OK);
+	job_lease_renew(job, deadline_ns);
+	job_observe(job, now_ns);
+	/* The host's ceiling, which goes into the price, has nothing to do with leases. */
+	ck_assert_int_eq(job_view(job)->ceiling_ucpu, (int64_t)conf.ceiling_ucpu);
+	ck_assert_int_eq(job_limit(job, now_ns, SHARE, &error), 0);
+	ck_assert_int_eq(kernel_has_us(), OURS_US);
+	/* It wants to look whether the guard has lowered, in time to do it itself. */
+	ck_assert_uint_lt(job_wake_at_ns(job), now_ns + SECOND_NS);
+
+	while (clock_boot_ns() < deadline_ns)
+		usleep(10000);
+	ck_assert_int_eq(kernel_has_us(), 1000);
+	now_ns = clock_now_ns();
+	job_lease_renew(job, deadline_ns);
+	job_observe(job, now_ns);
+	ck_assert_int_eq(job_view(job)->enforced_ucpu, (int64_t)conf.floor_ucpu);
+	ck_assert_int_eq(job_view(job)->ceiling_ucpu, (int64_t)conf.ceiling_ucpu);
+	/* Entitled to its share, and not more than the floor enforced: that is no failure. */
+	ck_assert_int_eq(job_limit(job, now_ns, SHARE, &error), 0);
+	ck_assert_int_eq(kernel_has_us(), 1000);
+	ck_assert_str_ne(state_of(job), "drifted");
+
+	/* Answered again. */
+	now_ns += SECOND_NS;
+	job_lease_renew(job, clock_boot_ns() + SECOND_NS);
+	job_observe(job, now_ns);
+	ck_assert_int_eq(job_limit(job, now_ns, SHARE, &error), 0);
+	ck_assert_int_eq(kernel_has_us(), OURS_US);
+	ck_assert_uint_eq(job_guard(job)->restarts, 0);
+	unguard(job);
+	ck_assert_int_eq(kernel_has_us(), -1);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("job");
@@ -246,6 +347,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_stranger_cannot_lock_us_out);
 	tcase_add_test(tcase, puts_a_single_change_right_at_once);
 	tcase_add_test(tcase, fights_no_other_writer_but_puts_it_right_at_its_own_pace);
+	tcase_add_test(tcase, without_a_guard_to_be_had_the_floor_is_the_ceiling);
+	tcase_add_test(tcase, with_a_guard_a_limit_lasts_as_long_as_the_lease);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
