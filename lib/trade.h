@@ -166,7 +166,8 @@ struct iso_trade_plan {
 	 * What became of the operation: statuses of iso_ledger_apply().  ISO_OK: to be
 	 * answered after the commit, with what it moved.  ISO_E_BUSY also for a
 	 * CLOSE whose time has not come, see iso_trade_close_at_ns(), and for a
-	 * BURN that was aborted; ISO_E_RANGE also for a CLOSE where there are no leases.
+	 * BURN that was aborted, or waits for the journal to be verified; ISO_E_RANGE
+	 * also for a CLOSE where there are no leases.
 	 */
 	enum iso_status op_status;
 	int64_t op_moved_ucpu;

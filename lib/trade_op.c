@@ -32,6 +32,20 @@ static enum iso_status may_close(struct iso_trade *trade, const struct iso_op *o
 	return iso_trade_may_close(trade, index) ? ISO_OK : ISO_E_BUSY;
 }
 
+/*
+ * What is burned was owned, or the sum would fall by what somebody else has:
+ * not on the word of a journal that may be an old copy.
+ */
+static enum iso_status may_burn(const struct iso_trade *trade, const struct iso_op *op)
+{
+	const struct iso_ledger *ledger = trade->ledger;
+
+	if (iso_op_check(op) != ISO_OK || op->gen != ledger->gen || op->id <= ledger->last_op ||
+	    ledger->halt != ISO_HALT_NONE)
+		return ISO_OK;
+	return iso_trade_verified(trade) ? ISO_OK : ISO_E_BUSY;
+}
+
 /* What an operation that was applied means for the volatile part of its edge. */
 static void follow(struct iso_trade *trade, const struct iso_op *op, bool was_there)
 {
@@ -81,6 +95,8 @@ void iso_trade_apply(struct iso_trade *trade, const struct iso_op *op)
 
 	if (op->kind == ISO_OP_CLOSE)
 		trade->op_status = may_close(trade, op);
+	if (op->kind == ISO_OP_BURN)
+		trade->op_status = may_burn(trade, op);
 	if (trade->op_status == ISO_OK)
 		trade->op_status = iso_ledger_apply(trade->ledger, op, &trade->op_moved_ucpu);
 	if (trade->op_status == ISO_OK)

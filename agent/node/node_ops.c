@@ -151,6 +151,7 @@ static uint64_t close_in_ms(const struct node *node, uint64_t peer)
 
 static json_t *not_yet(const struct node *node, const struct opjson_op *op)
 {
+	struct iso_trade_status status;
 	uint64_t left_ms;
 
 	switch (op->op.kind) {
@@ -164,6 +165,10 @@ static json_t *not_yet(const struct node *node, const struct opjson_op *op)
 		return busy(tick_ms(node), "the edge to %s is not settled yet, or not closed",
 			    op->peer);
 	case ISO_OP_BURN:
+		iso_trade_status(node->trade, &status);
+		if (!status.verified)
+			return busy(tick_ms(node), "the journal is not verified yet, see "
+						   "isobard(8)");
 		return busy(tick_ms(node), "cgroup %s: the limit cannot be lowered now",
 			    node->conf->cgroup);
 	case ISO_OP_MINT:
@@ -171,8 +176,7 @@ static json_t *not_yet(const struct node *node, const struct opjson_op *op)
 	case ISO_OP_OPEN:
 	case ISO_OP_DRAIN:
 	case ISO_OP_LEAVE:
-	case ISO_OP_VOID:
-		break;
+	case ISO_OP_VOID: break;
 	}
 	return busy(tick_ms(node), "not now");
 }

@@ -282,6 +282,36 @@ START_TEST(a_mint_and_a_burn_are_done_once)
 }
 END_TEST
 
+/* An old copy may own what was given away: burned, it would be taken from the others. */
+START_TEST(a_burn_waits_until_the_journal_is_verified)
+{
+	struct iso_op mint = { .id = 5, .kind = ISO_OP_MINT, .gen = 1, .amount_ucpu = 300000 };
+	struct iso_op burn = { .id = 6, .kind = ISO_OP_BURN, .gen = 1, .amount_ucpu = 300000 };
+
+	set_up();
+	rounds(2);
+	ck_assert_ok(apply(0, &mint).op_status);
+	members[0].config.verify_ns = 20 * TICK_NS;
+	ck_assert_ok(iso_trade_init(members[0].memory, sizeof(members[0].memory),
+				    &members[0].config, &members[0].trade));
+	ck_assert_ok(iso_trade_open(members[0].trade, &members[0].disk));
+	cut[1][0] = true;
+	for (int i = 0; i < 5; i++)
+		ck_assert_int_eq(apply(0, &burn).op_status, ISO_E_BUSY);
+	ck_assert_uint_eq(status_of(0).last_op, 5);
+	/* What was done before, or must not be done any more, is said at once. */
+	ck_assert_int_eq(apply(0, &mint).op_status, ISO_E_STALE);
+	burn.gen = 2;
+	ck_assert_int_eq(apply(0, &burn).op_status, ISO_E_FOREIGN);
+	burn.gen = 1;
+	cut[1][0] = false;
+	rounds(2);
+	ck_assert(status_of(0).verified);
+	ck_assert_ok(apply(0, &burn).op_status);
+	check_sum(BUDGET_UCPU);
+}
+END_TEST
+
 /* The first gives all it can to the second, which believes in a far smaller budget. */
 START_TEST(a_budget_that_one_end_does_not_know_yet_halts_nobody)
 {
@@ -893,6 +923,7 @@ Suite *test_suite(void)
 	TCase *tcase = tcase_create("operations");
 
 	tcase_add_test(tcase, a_mint_and_a_burn_are_done_once);
+	tcase_add_test(tcase, a_burn_waits_until_the_journal_is_verified);
 	tcase_add_test(tcase, a_budget_that_one_end_does_not_know_yet_halts_nobody);
 	tcase_add_test(tcase, a_donor_keeps_within_its_budget);
 	tcase_add_test(tcase, a_draining_node_keeps_its_floor);
