@@ -333,25 +333,34 @@ static void check_worker(struct preflight *preflight, const struct conf *conf)
 	row(preflight, "worker", PREFLIGHT_OK, NULL, "%.120s", conf->training.executable);
 }
 
-static void check_network(struct preflight *preflight, const struct conf *conf)
+static void check_address(struct preflight *preflight, const struct conf *conf, const char *what,
+			  const char *address)
 {
-	struct error error;
 	char running[CONF_PATH_BYTES + 16];
+	struct error error;
 
 	snprintf(running, sizeof(running), "%s/control", conf->run_directory);
-	if (conf->listen[0] == '\0')
-		row(preflight, "listen address", PREFLIGHT_SKIPPED, NULL, "no neighbours");
-	else if (preflightnet_bind(conf->listen, &error) == 0)
-		row(preflight, "listen address", PREFLIGHT_OK, NULL, "%.120s is free",
-		    conf->listen);
+	if (preflightnet_bind(address, &error) == 0)
+		row(preflight, what, PREFLIGHT_OK, NULL, "%.120s is free", address);
 	else if (error.code == -EADDRINUSE && preflightnet_answers(running))
-		row(preflight, "listen address", PREFLIGHT_OK, NULL, "in use: isobard is running");
+		row(preflight, what, PREFLIGHT_OK, NULL, "in use: isobard is running");
 	else
-		row(preflight, "listen address", PREFLIGHT_MISSING,
+		row(preflight, what, PREFLIGHT_MISSING,
 		    error.code == -EADDRINUSE ? "end what listens there, or choose another port"
 					      : "an address of this machine, see ip addr",
 		    "%.180s", error.text);
+}
 
+static void check_network(struct preflight *preflight, const struct conf *conf)
+{
+	struct error error;
+
+	if (conf->listen[0] == '\0')
+		row(preflight, "listen address", PREFLIGHT_SKIPPED, NULL, "no neighbours");
+	else
+		check_address(preflight, conf, "listen address", conf->listen);
+	if (conf->admin_listen[0] != '\0')
+		check_address(preflight, conf, "admin address", conf->admin_listen);
 	if (conf->training.coordinator[0] == '\0')
 		row(preflight, "coordinator", PREFLIGHT_SKIPPED, NULL, "this node does not train");
 	else if (preflightnet_connect(conf->training.coordinator, &error) == 0)

@@ -286,7 +286,7 @@ static int meet_all(struct node *node, const struct opjson_admission *from,
 	return 0;
 }
 
-/* The new generation: its record durable, then the core anew from it. */
+/* The new generation: its record durable, then the core anew from it.  NULL: the node ends. */
 static json_t *begin_generation(struct node *node, const struct iso_ledger_admission *admission,
 				const struct iso_trade_status *trade)
 {
@@ -301,22 +301,21 @@ static json_t *begin_generation(struct node *node, const struct iso_ledger_admis
 	if (status != ISO_OK)
 		return explain_admission(node, status, trade);
 	crash_point("admitting");
+	/* From here on a failure leaves open what is on the disk: no answer is the true one. */
 	if (journal_write(node->journal, &record, &error) < 0) {
 		node_fail(node, error.text);
-		return control_refuse("%s", error.text);
+		return NULL;
 	}
 	crash_point("admitted");
 	node->durable_seq = record.seq;
 	node->journal_writes++;
 	if (node_open_trade(node, &record, &error) < 0) {
 		node_fail(node, error.text);
-		return control_refuse("%s", error.text);
+		return NULL;
 	}
 	/* As at a start: durable under a new incarnation before anybody hears of it. */
 	node_tick(node, clock_now_ns());
-	if (node->failed)
-		return control_refuse("the journal cannot be written");
-	return applied(node, admission->id, 0);
+	return node->failed ? NULL : applied(node, admission->id, 0);
 }
 
 json_t *node_command_admit(void *context, const json_t *request,

@@ -81,6 +81,14 @@ expected
 stderr
 stdout" ] || complain "$(ls)"
 
+# Where administrators are listened to, if anywhere.
+{ echo "admin-listen = 'tcp://127.0.0.1:*'" && cat a.conf; } >admin.conf
+echo "administrator alice { public-key = $work/b.pub }" >>admin.conf
+run "$ctl" check -f admin.conf
+ends 1
+keep '/^[a-z]* *admin address/!d'
+out 'ok       admin address      tcp://127.0.0.1:* is free'
+
 mkdir state
 echo 'no journal at all' >state/journal
 chmod 644 a.key
