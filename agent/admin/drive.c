@@ -85,7 +85,12 @@ static int look_at(struct drive *drive, uint32_t member, struct error *reterr)
 		return note(drive, member, &look, reterr);
 	/* One that has its admission still to come is of its old life. */
 	node->disagrees = known->admitted;
-	if (node->disagrees)
+	if (status == ISO_E_DAMAGED)
+		snprintf(node->why, sizeof(node->why),
+			 "its journal is an old copy, without operation %" PRIu64
+			 " that it has answered: stop its job, bury it and let it join again",
+			 known->last_op);
+	else if (node->disagrees)
 		snprintf(node->why, sizeof(node->why),
 			 "it says generation %" PRIu32 ", the registry says %" PRIu32,
 			 look.record.gen, known->gen);

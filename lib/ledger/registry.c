@@ -309,6 +309,9 @@ enum iso_status iso_registry_look(struct iso_registry *registry, uint64_t node,
 		return ISO_E_FOREIGN;
 	if (look->record->last_op > newest_op(registry, index))
 		return ISO_E_STALE;
+	/* What it has answered, it has forgotten: so has it perhaps what it gave away. */
+	if (look->record->last_op < member->last_op)
+		return ISO_E_DAMAGED;
 	member->seen = true;
 	member->fed = false;
 	member->halted = look->record->halt != ISO_HALT_NONE;

@@ -253,6 +253,8 @@ int64_t iso_registry_least_budget(const struct iso_registry *registry);
  * written depends on how old it is.  ISO_E_FOREIGN: not the life that the
  * registry knows.  ISO_E_STALE: it has applied operations that this registry has
  * not issued yet: this one is an old copy, or another one is in use.
+ * ISO_E_DAMAGED: it has forgotten one that it acknowledged: its journal is an old
+ * copy, and it counts as one that did not answer.
  */
 struct iso_registry_look {
 	const struct iso_record *record;

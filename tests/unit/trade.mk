@@ -2,7 +2,7 @@
 unit_tests += %D%/audit %D%/cost %D%/edge %D%/graph %D%/journal %D%/lease %D%/ledger %D%/quant \
 	%D%/record %D%/share %D%/site %D%/trade %D%/trade_op
 unit_tests += %D%/page %D%/page_json %D%/second %D%/second_price %D%/vectors %D%/vectors_train
-unit_tests += %D%/audit_terms %D%/ledger_admit %D%/ledger_life %D%/ledger_op %D%/ledger_sum
+unit_tests += %D%/audit_terms %D%/registry_look %D%/ledger_admit %D%/ledger_life %D%/ledger_op %D%/ledger_sum
 %C%_ledger_admit_SOURCES = %D%/ledger_admit.c %D%/ledger_one.c %D%/ledger_one.h
 %C%_ledger_life_SOURCES = %D%/ledger_life.c %D%/ledger_one.c %D%/ledger_one.h
 %C%_ledger_op_SOURCES = %D%/ledger_op.c %D%/ledger_one.c %D%/ledger_one.h
