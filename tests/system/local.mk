@@ -1,7 +1,7 @@
 # Real agents with real cgroups; the same programs run in the virtual machine.
-dist_check_SCRIPTS += %D%/trade.tap
+dist_check_SCRIPTS += %D%/admin.tap %D%/trade.tap
 if HOST_TESTS
-TESTS += %D%/trade.tap
+TESTS += %D%/admin.tap %D%/trade.tap
 endif
 
 # isobard as it is, and with crash points (agent/node/crash.h): these objects come
