@@ -201,7 +201,9 @@ static size_t make_node(struct iso_swarm *swarm, const struct iso_swarm_config *
 	assert(status == ISO_OK);
 	node->durable_seq = record.seq;
 	node->share_ucpu = config->share_ucpu;
-	node->enforced_ucpu = 0;
+	node->enforced_ucpu = config->share_ucpu < config->sites[i].box.ceiling_ucpu
+				  ? config->share_ucpu
+				  : config->sites[i].box.ceiling_ucpu;
 	node->tick_at_ns = iso_rng_below(&swarm->rng, ISO_SWARM_ROUND_NS);
 	return bytes;
 }
