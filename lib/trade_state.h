@@ -45,7 +45,7 @@ struct trade_edge {
 	float remainder_ucpu;   /* within [-1, 1] */
 	int16_t symbol;         /* of the next message */
 	uint16_t degree : 7;    /* of the neighbour; ISO_DEGREE_MAX is 64 */
-	uint16_t reason : 4;    /* enum iso_share_reason of the last decision */
+	enum iso_share_reason reason : 4; /* of the last decision */
 	uint16_t fresh : 1;     /* that message is not decided on yet */
 	uint16_t priced : 1;    /* its price could be decoded */
 	uint16_t referable : 1; /* it may become a reference */
