@@ -315,17 +315,28 @@ static bool can_be_added(struct audit *audit)
 	return true;
 }
 
+/* Who is told of budgets: not one that waits for its admission, or has left. */
+static bool has_budget(const struct source *source)
+{
+	const struct iso_record *record = &source->ledger.snapshot.record;
+
+	return record->gen != 0 && record->halt != ISO_HALT_LEFT;
+}
+
 /* Without a registry the nodes must agree on the budget, and nothing be under way. */
 static void take_budget(struct audit *audit)
 {
-	const struct source *first = &audit->sources[0];
+	const struct source *first = audit->sources;
+	const struct source *end = audit->sources + audit->count;
 
+	while (first + 1 < end && !has_budget(first))
+		first++;
 	audit->budget_ucpu = first->ledger.snapshot.record.budget_ucpu;
-	for (unsigned i = 1; i < audit->count; i++) {
+	for (unsigned i = 0; i < audit->count; i++) {
 		const struct status_ledger *ledger = &audit->sources[i].ledger;
 		int64_t budget_ucpu = ledger->snapshot.record.budget_ucpu;
 
-		if (budget_ucpu != audit->budget_ucpu)
+		if (has_budget(&audit->sources[i]) && budget_ucpu != audit->budget_ucpu)
 			complain(audit, "%s has a budget of %.6f CPU, %s one of %.6f", ledger->node,
 				 (double)budget_ucpu / 1e6, first->ledger.node,
 				 (double)audit->budget_ucpu / 1e6);

@@ -44,6 +44,18 @@ for field in '"budget_ucpu": 1500000' '"complaints": \[\]' '"in_flight_ucpu": 55
 	grep -q -e "^  $field,\{0,1\}$" stdout || complain "$field is not there"
 done
 
+# One that waits for its admission has no part in it.
+sed 's/"node": "a"/"node": "d"/
+s/ef851660593d645f/48b4e60784e48cbc/
+s/"\(budget\|endowment\|enforced\|share\)_ucpu": [0-9]*/"\1_ucpu": 0/
+s/"generation": 1/"generation": 0/
+/"edges"/,/^  \]/d' a.json | sed 's/"endowment_ucpu"/"edges": [],\n  &/' >d.json
+run "$ctl" audit d.json a.json b.json c.json
+ends 0
+keep '/^proven/!d'
+out 'proven: share + in flight = budget'
+rm d.json
+
 # A node is missing.
 run "$ctl" audit a.json b.json
 ends 1
