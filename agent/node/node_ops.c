@@ -78,6 +78,21 @@ static void note(const struct node_op *op, const char *what)
 		 amount, op->as.peer[0] != '\0' ? " " : "", op->as.peer, op->token.who, what);
 }
 
+static void note_applied(const struct node_op *op, int64_t moved_ucpu)
+{
+	const struct iso_op *is = &op->as.op;
+	char text[96] = "applied";
+
+	/* What was asked for is there already. */
+	if (is->kind == ISO_OP_BURN || is->kind == ISO_OP_FOLD)
+		snprintf(text, sizeof(text), "applied, %.4f CPU",
+			 (double)moved_ucpu / ISO_UCPU_PER_CPU);
+	else if (is->budget_ucpu != 0)
+		snprintf(text, sizeof(text), "applied, budget %.4f CPU",
+			 (double)is->budget_ucpu / ISO_UCPU_PER_CPU);
+	note(op, text);
+}
+
 /* Takes the oldest off the queue and answers it (moves reply). */
 static void answer(struct node *node, json_t *reply)
 {
@@ -217,9 +232,7 @@ void node_op_done(struct node *node, const struct iso_trade_plan *plan)
 
 	assert(node->op_count > 0);
 	if (plan->op_status == ISO_OK) {
-		snprintf(text, sizeof(text), "applied, %.4f CPU",
-			 (double)plan->op_moved_ucpu / ISO_UCPU_PER_CPU);
-		note(op, text);
+		note_applied(op, plan->op_moved_ucpu);
 		node_map_edges(node);
 		answer(node, applied(node, op->as.op.id, plan->op_moved_ucpu));
 	} else if (plan->op_status == ISO_E_BUSY) {
@@ -351,7 +364,7 @@ json_t *node_command_admit(void *context, const json_t *request,
 	json_t *reply = begin_generation(node, &admission, &trade);
 	if (json_is_true(json_object_get(reply, "ok")))
 		log_info("admitted as generation %" PRIu32 " by %s (operation %" PRIu64
-			 "): share %.4f CPU, %" PRIu32 " neighbours", from.gen, token->who,
+			 "): share %.4f CPU, neighbours: %" PRIu32, from.gen, token->who,
 			 from.id, (double)from.endowment_ucpu / ISO_UCPU_PER_CPU,
 			 from.neighbour_count);
 	return reply;

@@ -104,7 +104,7 @@ static void tell(struct node *node, const struct iso_trade_status *trade)
 		return;
 	node->standing = name;
 	if (name == NULL)
-		log_info("node %s: trades again, share %.4f CPU", node->conf->node,
+		log_info("node %s: trades with a share of %.4f CPU", node->conf->node,
 			 (double)trade->share_ucpu / ISO_UCPU_PER_CPU);
 	else if (standing.name == NULL)
 		log_error("trading has stopped for good: %s; the limit goes to the floor", name);

@@ -280,7 +280,8 @@ static json_t *command_status(void *context, const json_t *request)
 	if (status.reason != NULL && status.reason[0] == '\0')
 		status.reason = NULL;
 	status.share_ucpu = trade.share_ucpu;
-	status.reserve_ucpu = status.enforced_ucpu == STATUS_UNKNOWN ?
+	/* Without a share there is none: the kernel's least quota is nobody's. */
+	status.reserve_ucpu = status.enforced_ucpu == STATUS_UNKNOWN || !node->has_share ?
 				      STATUS_UNKNOWN :
 				      trade.share_ucpu - status.enforced_ucpu;
 	status.floor_ucpu = (int64_t)node->conf->floor_ucpu;

@@ -204,7 +204,8 @@ void members_make(struct members *members, unsigned index, int64_t endowment_ucp
 void members_start(struct members *members, unsigned index, const char *crash)
 {
 	struct member *member = &members->of[index];
-	char program[DEMO_PATH_BYTES], conf[DEMO_PATH_BYTES], log[DEMO_PATH_BYTES];
+	char program[DEMO_PATH_BYTES], conf[DEMO_PATH_BYTES], log[DEMO_PATH_BYTES],
+	    shim[DEMO_PATH_BYTES];
 	struct error error;
 
 	path_join(conf, member->directory, "conf");
@@ -214,11 +215,17 @@ void members_start(struct members *members, unsigned index, const char *crash)
 		setenv("ISO_CRASH_AT", crash, 1);
 	else
 		unsetenv("ISO_CRASH_AT");
+	if (members->disk != NULL) {
+		setenv("ISO_DISK", members->disk, 1);
+		setenv("LD_PRELOAD", build_path("tests/system/disk.so", shim), 1);
+	}
 	const char *const argv[] = { program, "-f", conf, NULL };
 	struct launch launch = { .argv = argv, .log = log };
 	ck_assert_int_eq(member->agent.pid, 0);
 	int r = child_start(&member->agent, member->name, &launch, &error);
 	unsetenv("ISO_CRASH_AT");
+	unsetenv("ISO_DISK");
+	unsetenv("LD_PRELOAD");
 	ck_assert_msg(r == 0, "%s", error.text);
 }
 

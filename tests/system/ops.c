@@ -166,6 +166,29 @@ START_TEST(an_operation_is_applied_once_wherever_the_agent_is_killed)
 }
 END_TEST
 
+/* The disk fails under an operation: no answer, and after the next start it is done once. */
+START_TEST(an_operation_under_which_the_disk_fails_is_applied_once)
+{
+	static const char *const disks[] = { "fdatasync:4:EIO", "fdatasync:4:lost",
+					     "pwrite:4:ENOSPC", "pwrite:4:short" };
+
+	members_open(&members, BUDGET_UCPU);
+	members_make(&members, 0, 50000);
+	for (unsigned i = 0; i < sizeof(disks) / sizeof(disks[0]); i++) {
+		members.disk = disks[i];
+		members_start(&members, 0, NULL);
+		members.disk = NULL;
+		ck_assert(members_wait(&members, 0));
+		for (int k = 0; k < 4; k++)
+			mint(0, 100);
+		ck_assert_int_eq(members_sum_ucpu(&members), 50000 + 400 * (int64_t)(i + 1));
+		ck_assert(members_log_has(&members, 0, "cannot go on", i + 1));
+		members_stop(&members, 0, SIGKILL);
+	}
+	members_close(&members);
+}
+END_TEST
+
 /* Where b is reached is durable before the edge is, or neither. */
 static void open_with_crashes(void)
 {
@@ -480,7 +503,7 @@ START_TEST(a_node_drains_to_its_floor_and_comes_back)
 	drain = members_op(&members, 0, ISO_OP_DRAIN);
 	members_apply(&members, 0, &drain, NULL);
 	members_wait_number(&members, 0, "share_ucpu", BUDGET_UCPU * 7 / 10, BUDGET_UCPU);
-	ck_assert(members_log_has(&members, 0, "trades again", 1));
+	ck_assert(members_log_has(&members, 0, "trades with a share of", 1));
 	members_close(&members);
 }
 END_TEST
@@ -495,6 +518,8 @@ Suite *test_suite(void)
 			  what_cannot_be_done_is_refused_with_the_reason);
 	members_suite_add(suite, "crashes", TIMEOUT_S,
 			  an_operation_is_applied_once_wherever_the_agent_is_killed);
+	members_suite_add(suite, "disks", TIMEOUT_S,
+			  an_operation_under_which_the_disk_fails_is_applied_once);
 	members_suite_add(suite, "edges", TIMEOUT_S,
 			  an_edge_that_is_opened_at_run_time_makes_two_agents_trade);
 	members_suite_add(suite, "leases", TIMEOUT_S,
