@@ -25,6 +25,7 @@
 #define ANSWER_NS_MIN 10000000u
 #define END_MS	      1000
 #define RETRY_NS      1000000000u
+#define RUSH_MAX      3 /* deaths in a row, each within RETRY_NS of the start */
 
 struct guard_client {
 	struct guard_client_config config;
@@ -39,6 +40,8 @@ struct guard_client {
 	uint64_t deadline_ns; /* as the node has it, or as a guard was found with */
 	uint64_t number;
 	uint64_t retry_at_ns;
+	uint64_t started_ns; /* when the last one was there */
+	unsigned rush;
 	uint32_t lowered_seen;
 	bool is_sticky;
 	bool has_lowered;
@@ -286,6 +289,7 @@ static void restore(struct guard_client *client)
 		give_up(client, &error);
 		return;
 	}
+	client->started_ns = clock_boot_ns();
 	client->status.state = GUARD_OK;
 	client->status.reason[0] = '\0';
 	(void)watch(client);
@@ -309,7 +313,11 @@ static void lost(struct guard_client *client, const struct error *error)
 	snprintf(status->reason, sizeof(status->reason), "%.255s", error->text);
 	(void)guard_end(&client->process, 0);
 	lower_directly(client);
-	restore(client);
+	client->rush = clock_boot_ns() - client->started_ns < RETRY_NS ? client->rush + 1 : 0;
+	if (client->rush > RUSH_MAX)
+		give_up(client, error);
+	else
+		restore(client);
 }
 
 static void on_end(struct loop_source *source, short revents)

@@ -179,6 +179,25 @@ START_TEST(a_guard_that_is_killed_is_replaced_and_the_limit_lowered_meanwhile)
 }
 END_TEST
 
+START_TEST(guards_that_die_one_after_the_other_are_not_started_in_a_rush)
+{
+	with_share();
+	guarded_stop();
+	for (int i = 0; i < 300; i++) {
+		pid_t guard = guarded->guard;
+
+		if (guard > 0)
+			(void)kill(guard, SIGKILL);
+		usleep(5000);
+	}
+	/* In one and a half seconds: four at once, then one a second. */
+	ck_assert_uint_ge(guarded->restarts, 4);
+	ck_assert_uint_le(guarded->restarts, 12);
+	guarded_await(GUARD_OK, SHARE);
+	ck_assert_uint_eq(guarded->drifts, 0);
+}
+END_TEST
+
 START_TEST(a_guard_that_stands_still_is_ended_before_the_lease_is)
 {
 	pid_t agent = with_share(), guard = guarded->guard;
@@ -654,6 +673,7 @@ Suite *test_suite(void)
 	tcase_add_test(files, without_the_guards_program_only_the_floor_is_enforced);
 	tcase_add_test(files, a_program_that_is_none_is_told_from_one_that_is_missing);
 	tcase_add_test(files, a_run_directory_that_cannot_be_used_leaves_only_the_floor);
+	tcase_add_test(files, guards_that_die_one_after_the_other_are_not_started_in_a_rush);
 	tcase_add_test(files, a_second_guard_ends_at_once_and_says_why);
 	tcase_add_test(files, sigterm_lowers_at_once_and_the_agent_starts_another_guard);
 	tcase_add_test(files, sigterm_ends_a_lonely_guard_with_the_floor);
