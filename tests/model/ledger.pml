@@ -314,6 +314,9 @@ inline pick_credit(i, side)
 	:: ON_WIRE(i, side, received[EDGE(i, side)] + 2) -> credit[i] = 2
 	:: ON_WIRE(i, side, received[EDGE(i, side)] + 3) -> credit[i] = 3
 	:: ON_WIRE(i, side, received[EDGE(i, side)] + 4) -> credit[i] = 4
+	:: ON_WIRE(i, side, received[EDGE(i, side)] + 5) -> credit[i] = 5
+	:: ON_WIRE(i, side, received[EDGE(i, side)] + 6) -> credit[i] = 6
+	:: ON_WIRE(i, side, received[EDGE(i, side)] + 7) -> credit[i] = 7
 	:: broken == AMOUNTS && wire[BACK(i, side)] != 0 -> credit[i] = 1
 	fi
 }

@@ -139,7 +139,7 @@ ledger_whole() {
 	holds joint 'T2 C1 L1' DEBITS=2
 	heading 'ledger: leave and come back'
 	build leave ledger -DLEAVE
-	holds leave 'T2 C1 L1' DEBITS=2
+	holds leave 'T2 C1' DEBITS=2 LOSSES=0
 	holds leave 'T1 C2 L1' CRASHES=2
 }
 
