@@ -14,11 +14,13 @@ struct model_request {
 	uint8_t kind; /* enum model_kind */
 	uint8_t a, b; /* as in struct model_action */
 	struct model_message message;
+	struct model_op op;
 };
 
 struct model_outcome {
 	uint32_t number; /* of the node after it; MODEL_IMPOSSIBLE */
 	struct model_message message;
+	struct model_answer answer;
 };
 
 /* Valid until the next call. */

@@ -23,7 +23,7 @@ uint32_t model_keep_node(struct model_cluster *cluster, uint32_t node)
 		cluster->summaries[node] = pool_resize(cluster->summaries[node], pool->capacity,
 						       sizeof(*cluster->summaries[node]));
 	}
-	model_node_summary(node, &cluster->summaries[node][number]);
+	model_node_summary(&cluster->setup, node, &cluster->summaries[node][number]);
 	return number;
 }
 
@@ -36,18 +36,27 @@ uint16_t model_keep_channel(struct model_cluster *cluster, const struct model_ch
 	return (uint16_t)number;
 }
 
+uint32_t model_keep_world(struct model_cluster *cluster, const struct model_world *world)
+{
+	bool added;
+
+	return pool_add(&cluster->worlds, world, &added);
+}
+
 /* The first start, which nothing disturbs: crashes make others. */
 static void start(const struct model_setup *setup, uint32_t node)
 {
 	const uint8_t nothing[MODEL_NODES] = { 0 };
+	const struct model_op no_op = { 0 };
+	struct model_answer answer;
 	bool done = model_read(setup, node);
 
 	if (model_live(node)->outside.pc == MODEL_READ)
 		done = done && model_resync(setup, node);
-	done = done && model_begin(setup, node, nothing);
-	if (model_record(setup, node))
+	done = done && model_begin(setup, node, nothing, &no_op);
+	if (model_record(setup, node, &answer))
 		(void)model_sync(setup, node);
-	done = done && model_commit(setup, node);
+	done = done && model_commit(setup, node, &answer);
 	assert(done && model_live(node)->outside.pc == MODEL_IDLE);
 	model_write_back(&model_live(node)->outside);
 }
@@ -57,6 +66,7 @@ struct model_cluster *model_cluster_new(const struct model_setup *setup,
 {
 	struct model_cluster *cluster = pool_resize(NULL, 1, sizeof(*cluster));
 	struct model_channel empty = { 0 };
+	struct model_world world;
 
 	memset(cluster, 0, sizeof(*cluster));
 	cluster->setup = *setup;
@@ -68,6 +78,7 @@ struct model_cluster *model_cluster_new(const struct model_setup *setup,
 		ret_first->node[i] = model_keep_node(cluster, i);
 	}
 	pool_init(&cluster->channels, sizeof(struct model_channel));
+	pool_init(&cluster->worlds, sizeof(struct model_world));
 	pool_init(&cluster->requests, sizeof(struct model_asked));
 	for (uint32_t k = 0; k < MODEL_CHANNELS; k++)
 		ret_first->channel[k] = model_keep_channel(cluster, &empty);
@@ -76,7 +87,9 @@ struct model_cluster *model_cluster_new(const struct model_setup *setup,
 	ret_first->left[LEFT_LOSSES] = setup->losses;
 	ret_first->left[LEFT_STUCK] = setup->stuck;
 	ret_first->left[LEFT_FAILURES] = setup->failures;
-	ret_first->left[LEFT_REJOINS] = setup->rejoins;
+	ret_first->left[LEFT_DELAYS] = setup->delays;
+	model_world_init(setup, &world);
+	ret_first->world = model_keep_world(cluster, &world);
 	return cluster;
 }
 
@@ -87,6 +100,7 @@ struct model_cluster *model_cluster_free(struct model_cluster *cluster)
 		free(cluster->summaries[i]);
 	}
 	pool_done(&cluster->channels);
+	pool_done(&cluster->worlds);
 	pool_done(&cluster->requests);
 	free(cluster->outcomes);
 	free(cluster);
@@ -96,7 +110,7 @@ struct model_cluster *model_cluster_free(struct model_cluster *cluster)
 size_t model_cluster_bytes(const struct model_cluster *cluster)
 {
 	size_t bytes = sizeof(*cluster) + pool_bytes(&cluster->channels) +
-		       pool_bytes(&cluster->requests) +
+		       pool_bytes(&cluster->worlds) + pool_bytes(&cluster->requests) +
 		       cluster->outcomes_max * sizeof(*cluster->outcomes);
 
 	for (uint32_t i = 0; i < MODEL_NODES; i++)

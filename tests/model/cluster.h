@@ -8,6 +8,7 @@
 
 #include "tests/model/node.h"
 #include "tests/model/pool.h"
+#include "tests/model/world.h"
 
 /*
  * Three nodes, each a neighbour of both others, and the network between
@@ -15,7 +16,8 @@
  * arrive at any time, any number of times, in any order, or never.
  *
  * A state is which memory, disk and kernel each node has, which messages
- * there are, and which faults are left; the parts are kept once each.
+ * there are, how far the administrator is, and which faults are left; the
+ * parts are kept once each.
  */
 #define MODEL_CHANNELS	  (MODEL_NODES * MODEL_EDGES)
 #define MODEL_CHANNEL_MAX 24u
@@ -26,12 +28,13 @@ enum model_left {
 	LEFT_LOSSES,
 	LEFT_STUCK,
 	LEFT_FAILURES,
-	LEFT_REJOINS,
+	LEFT_DELAYS,
 	LEFT_KINDS = 8
 };
 
 struct model_key {
 	uint32_t node[MODEL_NODES];
+	uint32_t world;
 	uint16_t channel[MODEL_CHANNELS];
 	uint8_t left[LEFT_KINDS];
 };
@@ -48,6 +51,11 @@ enum model_kind {
 	MODEL_COMMITS,
 	MODEL_SENDS,
 	MODEL_RECEIVES,
+	MODEL_ADMITS,
+	MODEL_REOPENS,
+	MODEL_ORDERS,
+	MODEL_LEASE_ENDS,
+	MODEL_PROMISE_ENDS,
 	/* What is rationed. */
 	MODEL_GIVES,
 	MODEL_STICKS,
@@ -56,14 +64,27 @@ enum model_kind {
 	MODEL_KILLED_WRITING,
 	MODEL_POWER_LOST,
 	MODEL_ERASES,
-	MODEL_REJOINS,
+	MODEL_LEASE_ENDS_SOON,
+	/* What may happen at any time without end. */
+	MODEL_COMES_LATE,
+	MODEL_DIES,
+	MODEL_PROMISE_ENDS_SOON,
+	MODEL_HEARS_AGAIN, /* from a life that has ended, and that is told so already */
+	MODEL_TICKS_MUTE,  /* before it has said so */
+	/* Part of another. */
+	MODEL_SWITCHES_OFF,
+	MODEL_REPLACES,
+	MODEL_OUTDATES,
+	MODEL_AGES,
+	MODEL_KINDS
 };
 
-/* a, b: by kind, see expand.c. */
+/* a, b: by kind, see expand.c.  op: number of the operation that a tick takes; 0: none. */
 struct model_action {
 	uint8_t kind;
 	uint8_t node;
 	uint8_t a, b;
+	uint8_t op;
 };
 
 static inline bool model_natural(struct model_action action)

@@ -18,6 +18,7 @@ struct model_asked {
 	uint8_t kind;
 	uint8_t a, b;
 	struct model_message message;
+	struct model_op op;
 };
 
 struct model_cluster {
@@ -26,15 +27,11 @@ struct model_cluster {
 	struct model_summary *summaries[MODEL_NODES]; /* of each of them */
 	uint32_t summaries_max[MODEL_NODES];
 	struct pool channels;
+	struct pool worlds;
 	struct pool requests;
 	struct model_outcome *outcomes; /* of each of them */
 	uint32_t outcomes_max;
 };
-
-static inline uint32_t model_peer(uint32_t node, uint32_t k)
-{
-	return (node + 1 + k) % MODEL_NODES;
-}
 
 /* Of the messages from node to its k-th peer. */
 static inline uint32_t model_channel_index(uint32_t node, uint32_t k)
@@ -60,8 +57,22 @@ static inline const struct model_channel *model_channel(const struct model_clust
 	return pool_get(&cluster->channels, key->channel[index]);
 }
 
+static inline const struct model_world *model_world(const struct model_cluster *cluster,
+						    const struct model_key *key)
+{
+	return pool_get(&cluster->worlds, key->world);
+}
+
+static inline void model_summaries(const struct model_cluster *cluster, const struct model_key *key,
+				   const struct model_summary *ret_nodes[MODEL_NODES])
+{
+	for (uint32_t i = 0; i < MODEL_NODES; i++)
+		ret_nodes[i] = model_summary(cluster, key, i);
+}
+
 /* The number of the live node in its pool, after folding. */
 uint32_t model_keep_node(struct model_cluster *cluster, uint32_t node);
+uint32_t model_keep_world(struct model_cluster *cluster, const struct model_world *world);
 uint16_t model_keep_channel(struct model_cluster *cluster, const struct model_channel *channel);
 
 #endif

@@ -26,6 +26,11 @@ bool model_stuck(const struct model_setup *setup, uint32_t node)
 		readback = iso_ledger_limit(model_ledger(node));
 	if (iso_trade_lowered(model_trade(node), readback) != ISO_OK)
 		iso_trade_abort(model_trade(node), &plan);
+	/* A burn is undone as if it had never come. */
+	if (model_ledger(node)->last_op < outside->op)
+		outside->op = outside->op_peer = 0;
+	if (outside->op == 0)
+		outside->op_moved = 0;
 	outside->pc = MODEL_READY;
 	return true;
 }
@@ -61,12 +66,13 @@ bool model_kill_writing(const struct model_setup *setup, uint32_t node, enum mod
 {
 	struct model_outside *outside = &model_live(node)->outside;
 	struct model_slot *slot, before;
+	struct model_answer answer;
 
 	if (outside->pc != MODEL_READY || !iso_ledger_changed(model_ledger(node)))
 		return false;
 	slot = &outside->cache[(model_ledger(node)->seq + 1) % 2];
 	before = *slot;
-	if (!model_record(setup, node))
+	if (!model_record(setup, node, &answer))
 		return false;
 	*slot = model_written(before, slot, how);
 	return model_die(setup, node);
@@ -84,64 +90,90 @@ bool model_power(const struct model_setup *setup, uint32_t node, const enum mode
 			    model_written(outside->disk[k], &outside->cache[k], how[k]);
 	memcpy(outside->cache, outside->disk, sizeof(outside->cache));
 	outside->unsynced = 0;
+	outside->lease = false;
 	outside->enforced = setup->dark;
 	return model_die(setup, node);
 }
 
-/* Everything between two nodes that are at rest has arrived. */
-static bool settled(uint32_t a, uint32_t b)
+bool model_expire(const struct model_setup *setup, uint32_t node)
 {
-	const struct iso_ledger_edge *ab = &model_ledger(a)->edges[model_edge_to(a, b)];
-	const struct iso_ledger_edge *ba = &model_ledger(b)->edges[model_edge_to(b, a)];
+	struct model_outside *outside = &model_live(node)->outside;
 
-	return ab->sent == ba->received && ba->sent == ab->received;
+	model_trade(node)->lease.deadline_ns = MODEL_LONG_AGO_NS;
+	outside->lease = false;
+	if (outside->enforced > setup->floor)
+		outside->enforced = setup->floor;
+	return true;
 }
 
-/* The edge to a node that left is folded into the endowment of its neighbour. */
-static void fold_edge(struct iso_record *record, uint32_t leaver)
+/* The edge to the candidate, in memory; NULL: there is none, or no process. */
+static struct trade_edge *edge_to_candidate(uint32_t node)
 {
-	uint32_t kept = 0;
+	struct iso_trade *trade = model_trade(node);
+	uint32_t index;
 
-	for (uint32_t k = 0; k < record->edge_count; k++) {
-		struct iso_record_edge edge = record->edges[k];
-
-		if (edge.peer == model_id(leaver))
-			record->endowment_ucpu += (int64_t)(edge.received - edge.sent);
-		else
-			record->edges[kept++] = edge;
-	}
-	memset(&record->edges[kept], 0, (record->edge_count - kept) * sizeof(record->edges[0]));
-	record->edge_count = kept;
+	if (trade->ledger->phase == ISO_LEDGER_CLOSED ||
+	    iso_ledger_find(trade->ledger, model_id(MODEL_CANDIDATE), &index) != ISO_OK)
+		return NULL;
+	return &trade->edges[index];
 }
 
-bool model_rejoin(const struct model_setup *setup, uint32_t node)
+bool model_outdate(const struct model_setup *setup, uint32_t node)
 {
-	uint32_t gens[MODEL_NODES] = { 0 };
+	struct trade_edge *edge = edge_to_candidate(node);
+
+	(void)setup;
+	if (edge != NULL)
+		edge->newest_seq = edge->echo_seq = 0;
+	return true;
+}
+
+bool model_age(const struct model_setup *setup, uint32_t node)
+{
+	struct trade_edge *edge = edge_to_candidate(node);
+
+	(void)setup;
+	if (edge == NULL)
+		return true;
+	if (model_trade(node)->started_ns == MODEL_NOW_NS)
+		model_trade(node)->started_ns = MODEL_BEFORE_NS;
+	if (edge->heard_at == trade_coarse(MODEL_NOW_NS))
+		edge->heard_at = trade_coarse(MODEL_BEFORE_NS);
+	return true;
+}
+
+bool model_forget_promise(const struct model_setup *setup, uint32_t node)
+{
+	struct trade_edge *edge = edge_to_candidate(node);
+
+	(void)setup;
+	if (edge == NULL)
+		return false;
+	model_trade(node)->started_ns = MODEL_LONG_AGO_NS;
+	if (edge->heard_at != 0)
+		edge->heard_at = trade_coarse(MODEL_LONG_AGO_NS);
+	return true;
+}
+
+bool model_switch_off(const struct model_setup *setup, uint32_t node)
+{
+	struct model_outside *outside = &model_live(node)->outside;
+
+	memcpy(outside->cache, outside->disk, sizeof(outside->cache));
+	outside->unsynced = 0;
+	outside->lease = false;
+	outside->enforced = 0;
+	return model_die(setup, node);
+}
+
+bool model_replace(const struct model_setup *setup, uint32_t node)
+{
+	struct iso_ledger_config config = model_ledger_config(setup, node);
 	struct iso_record record;
+	enum iso_status status = iso_ledger_genesis(&config, 0, 0, &record);
 
-	for (uint32_t i = 0; i < MODEL_NODES; i++) {
-		if (model_live(i)->outside.pc != MODEL_IDLE || model_live(i)->outside.unsynced != 0)
-			return false;
-		gens[i] = model_ledger(i)->gen;
-	}
-	for (uint32_t k = 1; k < MODEL_NODES; k++)
-		if (!settled(node, (node + k) % MODEL_NODES))
-			return false;
-	gens[node]++;
-	for (uint32_t i = 0; i < MODEL_NODES; i++) {
-		iso_ledger_durable(model_ledger(i), &record);
-		if (i == node) {
-			record.endowment_ucpu = iso_record_holdings(&record);
-			record.gen++;
-			record.inc = 0;
-			record.edge_count = 0;
-			memset(record.edges, 0, sizeof(record.edges));
-		} else {
-			fold_edge(&record, node);
-		}
-		model_make_journal(&model_live(i)->outside, model_pack(&record));
-		model_make_process(setup, i, gens);
-		model_live(i)->outside.pc = MODEL_DOWN;
-	}
+	assert(status == ISO_OK);
+	(void)model_die(setup, node);
+	model_make_journal(&model_live(node)->outside, model_pack(&record));
 	return true;
 }

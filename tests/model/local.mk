@@ -6,14 +6,16 @@ check_LIBRARIES += %D%/libmodel.a
 	%D%/check.c \
 	%D%/cluster.c %D%/cluster.h %D%/cluster_private.h \
 	%D%/disk.c %D%/disk.h \
-	%D%/expand.c \
+	%D%/emit.c %D%/emit.h \
+	%D%/expand.c %D%/expand_world.c \
 	%D%/fault.c \
 	%D%/node.c %D%/node.h %D%/node_private.h \
 	%D%/pool.c %D%/pool.h \
 	%D%/print.c \
 	%D%/search.c %D%/search.h \
 	%D%/setup.h \
-	%D%/step.c
+	%D%/step.c \
+	%D%/world.c %D%/world.h
 
 # Minutes, and up to 4 GiB.
 check_PROGRAMS += %D%/run
@@ -29,7 +31,8 @@ model_tests += %D%/explore %D%/mutants
 
 # lib/ with rules that can be switched off; these copies are in no other program.
 %C%_mutants_SOURCES = %D%/mutants.c
-nodist_%C%_mutants_SOURCES = %D%/broken_ledger.c %D%/broken_record.c %D%/broken_message.c
+nodist_%C%_mutants_SOURCES = %D%/broken_ledger.c %D%/broken_ledger_op.c %D%/broken_lease.c \
+	%D%/broken_record.c %D%/broken_message.c %D%/broken_trade_op.c
 %C%_mutants_LDADD = %D%/libmodel.a $(test_libs)
 endif
 mutate = $(AM_V_GEN)$(MKDIR_P) %D% && cd $(srcdir) && \
@@ -37,11 +40,18 @@ mutate = $(AM_V_GEN)$(MKDIR_P) %D% && cd $(srcdir) && \
 mutate_needs = %D%/mutants.sed %D%/mutate.sh
 %D%/broken_ledger.c: lib/ledger/ledger.c $(mutate_needs)
 	$(mutate) lib/ledger/ledger.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
+%D%/broken_ledger_op.c: lib/ledger/ledger_op.c $(mutate_needs)
+	$(mutate) lib/ledger/ledger_op.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
+%D%/broken_lease.c: lib/ledger/lease.c $(mutate_needs)
+	$(mutate) lib/ledger/lease.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
+%D%/broken_trade_op.c: lib/trade_op.c $(mutate_needs)
+	$(mutate) lib/trade_op.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
 %D%/broken_record.c: lib/ledger/record.c $(mutate_needs)
 	$(mutate) lib/ledger/record.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
 %D%/broken_message.c: lib/trade_message.c $(mutate_needs)
 	$(mutate) lib/trade_message.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
-CLEANFILES += %D%/broken_ledger.c %D%/broken_record.c %D%/broken_message.c
+CLEANFILES += %D%/broken_ledger.c %D%/broken_ledger_op.c %D%/broken_lease.c \
+	%D%/broken_record.c %D%/broken_message.c %D%/broken_trade_op.c
 
 # The same protocol in Promela, and the lease, which is a matter of time.
 TESTS += %D%/spin.sh

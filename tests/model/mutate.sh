@@ -8,8 +8,8 @@ copy=$(sed -f "$edits" "$source")
 printf '%s\n' "$copy"
 # Every edit listed for this file must have found its line.
 wanted=$(awk -v file="# $source" '/^# / { on = $0 == file } on && /broken\(/' "$edits" |
-	grep -o 'broken([A-Z_]*)' | sort -u)
-found=$(printf '%s\n' "$copy" | grep -o 'broken([A-Z_]*)' | sort -u)
+	grep -o 'broken([A-Z_]*)' | sort)
+found=$(printf '%s\n' "$copy" | grep -o 'broken([A-Z_]*)' | sort)
 [ "$wanted" = "$found" ] || {
 	echo "mutate.sh: $source has changed; edits that must follow it:" >&2
 	printf '%s\n' "$wanted" | grep -vxF "$found" >&2

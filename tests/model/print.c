@@ -15,6 +15,15 @@ static const char *half(uint8_t how)
 	return "?";
 }
 
+static void print_op(FILE *out, struct model_action action)
+{
+	if (action.op != 0)
+		fprintf(out, ", takes operation %u", action.op);
+	if (action.op != 0 && action.kind == MODEL_TICKS && action.a != 0)
+		fprintf(out, " and answers");
+	fprintf(out, "\n");
+}
+
 void model_print_action(FILE *out, struct model_action action)
 {
 	unsigned node = action.node;
@@ -23,11 +32,14 @@ void model_print_action(FILE *out, struct model_action action)
 	case MODEL_READS: fprintf(out, "node %u starts again and reads its journal\n", node); break;
 	case MODEL_RESYNCS: fprintf(out, "node %u makes durable what it has read\n", node); break;
 	case MODEL_TICKS:
-		fprintf(out, "node %u begins a tick: credits what it has heard of\n", node);
+	case MODEL_TICKS_MUTE:
+		fprintf(out, "node %u begins a tick: credits what it has heard of", node);
+		print_op(out, action);
 		break;
 	case MODEL_GIVES:
-		fprintf(out, "node %u begins a tick: gives %u to node %u, %u to node %u\n", node,
+		fprintf(out, "node %u begins a tick: gives %u to node %u, %u to node %u", node,
 			action.a, model_peer(node, 0), action.b, model_peer(node, 1));
+		print_op(out, action);
 		break;
 	case MODEL_LOWERS: fprintf(out, "node %u lowers its quota\n", node); break;
 	case MODEL_STICKS: fprintf(out, "node %u cannot lower its quota\n", node); break;
@@ -40,10 +52,12 @@ void model_print_action(FILE *out, struct model_action action)
 		fprintf(out, "node %u raises its quota before its record is durable\n", node);
 		break;
 	case MODEL_COMMITS:
-		fprintf(out, "node %u ends its tick: enforces its share\n", node);
+		fprintf(out, "node %u ends its tick: enforces its share%s\n", node,
+			action.a != 0 ? ", and answers" : "");
 		break;
 	case MODEL_SENDS: fprintf(out, "node %u sends to node %u\n", node, action.a); break;
 	case MODEL_RECEIVES:
+	case MODEL_HEARS_AGAIN:
 		fprintf(out, "node %u receives from node %u: S = %u\n", node, action.a, action.b);
 		break;
 	case MODEL_KILLED: fprintf(out, "node %u is killed\n", node); break;
@@ -58,10 +72,35 @@ void model_print_action(FILE *out, struct model_action action)
 	case MODEL_ERASES:
 		fprintf(out, "all messages from node %u to node %u are lost\n", node, action.a);
 		break;
-	case MODEL_REJOINS:
-		fprintf(out, "all stop; node %u, settled, joins anew under its next generation\n",
-			node);
+	case MODEL_ADMITS:
+		fprintf(out, "node %u begins a new generation%s\n", node,
+			action.a != 0 ? "; it was done before, and says so" : "");
 		break;
+	case MODEL_REOPENS:
+		fprintf(out, "node %u opens its journal under the new generation%s\n", node,
+			action.a != 0 ? ", and answers" : "");
+		break;
+	case MODEL_ORDERS:
+		fprintf(out, "the administrator goes on with procedure %u\n", action.a);
+		break;
+	case MODEL_LEASE_ENDS:
+	case MODEL_LEASE_ENDS_SOON:
+		fprintf(out, "node %u: its lease runs out, its guard lowers the quota\n", node);
+		break;
+	case MODEL_PROMISE_ENDS_SOON:
+	case MODEL_PROMISE_ENDS:
+		fprintf(out, "node %u: what it has promised node %u was long ago\n", node,
+			MODEL_CANDIDATE);
+		break;
+	case MODEL_OUTDATES: fprintf(out, "node %u: what it has heard is old\n", node); break;
+	case MODEL_COMES_LATE:
+		fprintf(out, "operation %u comes late to node %u\n", action.op, node);
+		break;
+	case MODEL_DIES: fprintf(out, "node %u will never start again\n", node); break;
+	case MODEL_SWITCHES_OFF: fprintf(out, "node %u is switched off\n", node); break;
+	case MODEL_AGES: fprintf(out, "node %u: time passes\n", node); break;
+	case MODEL_KINDS: break;
+	case MODEL_REPLACES: fprintf(out, "a new machine is node %u\n", node); break;
 	}
 }
 
@@ -72,7 +111,7 @@ static const char *pc_text(uint8_t pc)
 		[MODEL_OPENED] = "opened",     [MODEL_IDLE] = "idle",
 		[MODEL_LOWERING] = "lowering", [MODEL_READY] = "ready",
 		[MODEL_WRITTEN] = "written",   [MODEL_SYNCED] = "synced",
-		[MODEL_REFUSED] = "refused",
+		[MODEL_ADMITTED] = "admitted", [MODEL_REFUSED] = "refused",
 	};
 
 	return texts[pc];

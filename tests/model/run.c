@@ -16,6 +16,10 @@
 
 #define CLUSTER .share = 2, .floor = 1, .ceiling = 4, .dark = 1, .debit_max = 2, .torn = true
 
+/* Where a node has no share at all, its group is empty and a cut leaves it no quota. */
+#define BY_ONES .share = 2, .floor = 1, .ceiling = 4, .debit_max = 1, .torn = true
+#define LEASED	.share = 2, .floor = 1, .ceiling = 4, .dark = 1, .debit_max = 1, .torn = true
+
 static const struct model_setup setups[] = {
 	{ CLUSTER, .name = "T3 C2", .debits = 3, .crashes = 2 },
 	{ CLUSTER, .name = "T3 C1 L2", .debits = 3, .crashes = 1, .losses = 2 },
@@ -56,9 +60,33 @@ static const struct model_setup setups[] = {
 	{ CLUSTER, .name = "T2 C2, 1 failed fdatasync", .debits = 2, .crashes = 2, .failures = 1 },
 	{ CLUSTER, .name = "T1 C2 L1, 1 failed fdatasync", .debits = 1, .crashes = 2, .losses = 1,
 	  .failures = 1 },
-	{ CLUSTER, .name = "T2 C1 L1, 1 rejoins", .debits = 2, .crashes = 1, .losses = 1,
-	  .rejoins = 1 },
 	{ CLUSTER, .name = "T1 L1, nothing folded", .debits = 1, .losses = 1, .exact = true },
+	{ CLUSTER, .name = "mint and burn, T2 C1", .script = MODEL_MINTS_BURNS, .late = 1,
+	  .debits = 2, .crashes = 1 },
+	{ CLUSTER, .name = "mint and burn, T1 C2, 1 stuck quota", .script = MODEL_MINTS_BURNS,
+	  .late = 1, .debits = 1, .crashes = 2, .stuck = 1 },
+	{ CLUSTER, .name = "given up and voided, T1 C1", .script = MODEL_GIVES_UP, .late = 1,
+	  .debits = 1, .crashes = 1 },
+	{ CLUSTER, .name = "drain and undo, T2 C1", .script = MODEL_DRAINS, .late = 1, .debits = 2,
+	  .crashes = 1 },
+	{ BY_ONES, .name = "leave, T1 C1 L1", .script = MODEL_LEAVES, .late = 1, .debits = 1,
+	  .crashes = 1, .losses = 1 },
+	{ BY_ONES, .name = "leave and rejoin, C1", .script = MODEL_LEAVES_REJOINS, .crashes = 1 },
+	{ LEASED, .name = "burial by leases, T1, 1 delay, late", .script = MODEL_BURIES, .late = 1,
+	  .debits = 1, .delays = 1 },
+	{ LEASED, .name = "burial by leases, C1, 1 delay, late", .script = MODEL_BURIES, .late = 1,
+	  .crashes = 1, .delays = 1 },
+	{ LEASED, .name = "burial by leases, C2", .script = MODEL_BURIES, .crashes = 2 },
+	{ LEASED, .name = "burial by leases, T1 C1", .script = MODEL_BURIES, .debits = 1,
+	  .crashes = 1 },
+	{ LEASED, .name = "burial and rejoin, C1", .script = MODEL_BURIES_REJOINS, .crashes = 1 },
+	{ LEASED, .name = "burial and rejoin, T1", .script = MODEL_BURIES_REJOINS, .debits = 1 },
+	{ BY_ONES, .name = "one leaves, the other is buried, 1 delay",
+	  .script = MODEL_LEAVES_BURIES, .delays = 1 },
+	{ BY_ONES, .name = "declared, a new machine, T1 C1", .script = MODEL_DECLARES_REJOINS,
+	  .debits = 1, .crashes = 1 },
+	{ CLUSTER, .name = "two declared one by one, T2 C1", .script = MODEL_DECLARES_TWO,
+	  .late = 1, .debits = 2, .crashes = 1 },
 };
 #define SETUPS (sizeof(setups) / sizeof(setups[0]))
 
@@ -94,11 +122,12 @@ static bool set(struct model_setup *setup, const char *argument)
 		uint8_t *value;
 	} fields[] = {
 		{ "debits", &setup->debits },	  { "crashes", &setup->crashes },
-		{ "losses", &setup->losses },	  { "stuck", &setup->stuck },
-		{ "failures", &setup->failures }, { "rejoins", &setup->rejoins },
-		{ "largest", &setup->debit_max }, { "share", &setup->share },
-		{ "floor", &setup->floor },	  { "ceiling", &setup->ceiling },
-		{ "dark", &setup->dark },
+		{ "failures", &setup->failures }, { "losses", &setup->losses },
+		{ "stuck", &setup->stuck },	  { "largest", &setup->debit_max },
+		{ "share", &setup->share },	  { "floor", &setup->floor },
+		{ "ceiling", &setup->ceiling },	  { "dark", &setup->dark },
+		{ "script", &setup->script },	  { "late", &setup->late },
+		{ "delays", &setup->delays },
 	};
 	size_t length = strcspn(argument, "=");
 

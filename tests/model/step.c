@@ -6,6 +6,9 @@
 
 #include "tests/model/node_private.h"
 
+/* The others say what becomes of a price. */
+#define FLAGS (ISO_EDGE_LEAVING | ISO_EDGE_FROZEN | ISO_EDGE_TOMBSTONE)
+
 bool model_read(const struct model_setup *setup, uint32_t node)
 {
 	struct model_outside *outside = &model_live(node)->outside;
@@ -20,6 +23,8 @@ bool model_read(const struct model_setup *setup, uint32_t node)
 	}
 	status = iso_trade_open(model_trade(node), &record);
 	assert(status == ISO_OK);
+	if (outside->lease)
+		iso_trade_lease_resume(model_trade(node), MODEL_NOW_NS + MODEL_LEASE_NS);
 	outside->pc = MODEL_READ;
 	if (setup->mutant == MODEL_TRUST_CACHE || setup->mutant == MODEL_NO_RESYNC)
 		outside->pc = MODEL_OPENED;
@@ -38,10 +43,86 @@ bool model_resync(const struct model_setup *setup, uint32_t node)
 	return true;
 }
 
-bool model_begin(const struct model_setup *setup, uint32_t node, const uint8_t debits[MODEL_NODES])
+static struct iso_op unpack_op(const struct model_op *op)
+{
+	return (struct iso_op){
+		.id = op->id,
+		.kind = (enum iso_op_kind)op->kind,
+		.gen = op->gen,
+		.amount_ucpu = op->amount,
+		.budget_ucpu = op->budget,
+		.peer = op->peer_gen != 0 ? model_id(op->peer) : 0,
+		.peer_gen = op->peer_gen,
+		.sent = op->sent,
+		.received = op->received,
+		.on = op->on != 0,
+	};
+}
+
+/* To be answered after the commit, if there is something to answer. */
+static void note_op(struct model_outside *outside, const struct model_op *op,
+		    const struct iso_ledger *ledger, enum iso_status status, int64_t moved)
+{
+	if (op->id == 0)
+		return;
+	if (status == ISO_E_STALE && ledger->last_op == op->id)
+		moved = ledger->last_op_ucpu;
+	else if (status != ISO_OK)
+		return;
+	outside->op = op->id;
+	outside->op_peer = op->peer;
+	outside->op_moved = (int8_t)moved;
+}
+
+/* The order of iso_trade_begin(), with other transfers than its prices would make. */
+static bool begin_giving(const struct model_setup *setup, uint32_t node,
+			 const uint8_t debits[MODEL_NODES], const struct iso_op *op)
 {
 	struct model_outside *outside = &model_live(node)->outside;
-	struct iso_ledger *ledger = model_ledger(node);
+	struct iso_trade *trade = model_trade(node);
+	struct iso_ledger *ledger = trade->ledger;
+	int64_t ceiling = iso_trade_leased(trade) ? setup->ceiling : setup->floor;
+
+	(void)iso_ledger_begin(ledger);
+	iso_trade_apply(trade, op);
+	iso_trade_freeze(trade);
+	iso_trade_leave(trade);
+	for (uint32_t peer = 0; peer < MODEL_NODES; peer++) {
+		uint32_t index;
+
+		if (debits[peer] == 0)
+			continue;
+		if (iso_ledger_find(ledger, model_id(peer), &index) != ISO_OK ||
+		    !trade_edge_gives(trade, index) || debits[peer] > iso_ledger_room(ledger))
+			return false;
+		iso_ledger_debit(ledger, index, debits[peer]);
+	}
+	iso_ledger_plan(ledger, ceiling, outside->enforced);
+	return true;
+}
+
+static void begin_by_price(const struct model_setup *setup, uint32_t node, const struct iso_op *op)
+{
+	struct iso_trade *trade = model_trade(node);
+	const struct iso_trade_input input = { .now_ns = MODEL_NOW_NS,
+					       .enforced_ucpu = model_live(node)->outside.enforced,
+					       .ceiling_ucpu = setup->ceiling,
+					       .cost = trade->cost,
+					       .op = op };
+	struct iso_trade_plan plan;
+	enum iso_status status = iso_trade_begin(trade, &input, &plan);
+
+	assert(status == ISO_OK);
+	assert(plan.op_status == trade->op_status);
+}
+
+bool model_begin(const struct model_setup *setup, uint32_t node, const uint8_t debits[MODEL_NODES],
+		 const struct model_op *op)
+{
+	struct model_outside *outside = &model_live(node)->outside;
+	struct iso_trade *trade = model_trade(node);
+	const struct iso_op unpacked = unpack_op(op);
+	bool gives = false;
 
 	if (outside->pc != MODEL_OPENED && outside->pc != MODEL_IDLE)
 		return false;
@@ -49,16 +130,14 @@ bool model_begin(const struct model_setup *setup, uint32_t node, const uint8_t d
 	if (setup->mutant == MODEL_SEND_EARLY && outside->pc == MODEL_IDLE &&
 	    outside->unsynced != 0)
 		return false;
-	(void)iso_ledger_begin(ledger);
-	for (uint32_t peer = 0; peer < MODEL_NODES; peer++) {
-		if (debits[peer] == 0)
-			continue;
-		if (debits[peer] > iso_ledger_room(ledger))
-			return false;
-		iso_ledger_debit(ledger, model_edge_to(node, peer), debits[peer]);
-	}
-	iso_ledger_plan(ledger, setup->ceiling, outside->enforced);
-	outside->pc = ledger->phase == ISO_LEDGER_LOWERING ? MODEL_LOWERING : MODEL_READY;
+	for (uint32_t peer = 0; peer < MODEL_NODES; peer++)
+		gives = gives || debits[peer] != 0;
+	if (!gives)
+		begin_by_price(setup, node, op->id != 0 ? &unpacked : NULL);
+	else if (!begin_giving(setup, node, debits, op->id != 0 ? &unpacked : NULL))
+		return false;
+	note_op(outside, op, trade->ledger, trade->op_status, trade->op_moved_ucpu);
+	outside->pc = trade->ledger->phase == ISO_LEDGER_LOWERING ? MODEL_LOWERING : MODEL_READY;
 	return true;
 }
 
@@ -90,12 +169,28 @@ bool model_lower(const struct model_setup *setup, uint32_t node)
 	return true;
 }
 
-bool model_record(const struct model_setup *setup, uint32_t node)
+/* As it would be answered from this record. */
+static struct model_answer answer_from(const struct iso_record *record,
+				       const struct model_outside *outside)
+{
+	struct model_answer answer = { .id = outside->op,
+				       .moved = outside->op_moved,
+				       .endowment = (int8_t)record->endowment_ucpu };
+
+	for (uint32_t k = 0; k < record->edge_count; k++) {
+		if (record->edges[k].peer != model_id(outside->op_peer))
+			continue;
+		answer.sent = (uint8_t)record->edges[k].sent;
+		answer.received = (uint8_t)record->edges[k].received;
+	}
+	return answer;
+}
+
+bool model_record(const struct model_setup *setup, uint32_t node, struct model_answer *ret_answer)
 {
 	struct model_outside *outside = &model_live(node)->outside;
 	struct iso_record record;
 
-	(void)setup;
 	if (outside->pc != MODEL_READY || !iso_ledger_changed(model_ledger(node)))
 		return false;
 	iso_trade_record(model_trade(node), &record);
@@ -103,6 +198,8 @@ bool model_record(const struct model_setup *setup, uint32_t node)
 	    (struct model_slot){ model_pack(&record), (uint8_t)record.seq };
 	outside->unsynced |= (uint8_t)(1u << record.seq % 2);
 	outside->pc = MODEL_WRITTEN;
+	if (setup->mutant == MODEL_ANSWER_EARLY)
+		*ret_answer = answer_from(&record, outside);
 	return true;
 }
 
@@ -134,7 +231,21 @@ bool model_raise_early(const struct model_setup *setup, uint32_t node)
 	return true;
 }
 
-bool model_commit(const struct model_setup *setup, uint32_t node)
+/* What the shell answers, from the durable state; nothing more is under way then. */
+static void give_answer(uint32_t node, struct model_answer *ret_answer)
+{
+	struct model_outside *outside = &model_live(node)->outside;
+	struct iso_record record;
+
+	if (outside->op != 0) {
+		iso_ledger_durable(model_ledger(node), &record);
+		*ret_answer = answer_from(&record, outside);
+	}
+	outside->op = outside->op_peer = 0;
+	outside->op_moved = 0;
+}
+
+bool model_commit(const struct model_setup *setup, uint32_t node, struct model_answer *ret_answer)
 {
 	struct model_outside *outside = &model_live(node)->outside;
 	struct iso_ledger *ledger = model_ledger(node);
@@ -154,9 +265,70 @@ bool model_commit(const struct model_setup *setup, uint32_t node)
 	}
 	entitled = iso_trade_commit(model_trade(node), ledger->seq + recorded);
 	assert(entitled >= 0 && entitled <= 3 * setup->share);
+	/* The guard is told of the deadline, and raises nothing above the floor beyond it. */
+	outside->lease = model_leases(setup) && model_leased(setup, node);
+	if (model_leases(setup) && !outside->lease && entitled > setup->floor &&
+	    setup->mutant != MODEL_GUARD_RAISES)
+		entitled = setup->floor;
 	if (entitled > outside->enforced || setup->mutant == MODEL_LOWER_LATE)
 		outside->enforced = (uint8_t)entitled;
 	outside->pc = MODEL_IDLE;
+	give_answer(node, ret_answer);
+	return true;
+}
+
+bool model_admit(const struct model_setup *setup, uint32_t node, const struct model_op *op,
+		 struct model_answer *ret_answer)
+{
+	struct model_outside *outside = &model_live(node)->outside;
+	struct iso_ledger_config config = model_ledger_config(setup, node);
+	struct iso_ledger_peer peers[MODEL_EDGES];
+	struct iso_ledger_admission admission = { .id = op->id,
+						  .gen = op->gen,
+						  .endowment_ucpu = op->amount,
+						  .budget_ucpu = op->budget,
+						  .peers = peers };
+	struct iso_record old, record;
+	enum iso_status status;
+
+	if (outside->pc != MODEL_IDLE)
+		return false;
+	for (uint32_t k = 0; k < MODEL_EDGES; k++)
+		if (op->gens[k] != 0)
+			peers[admission.peer_count++] =
+			    (struct iso_ledger_peer){ model_id((node + 1 + k) % MODEL_NODES),
+						      op->gens[k] };
+	iso_ledger_durable(model_ledger(node), &old);
+	status = iso_ledger_admit(&config, &old, &admission, &record);
+	if (status == ISO_E_STALE && old.last_op == op->id) {
+		outside->op = op->id;
+		give_answer(node, ret_answer);
+	}
+	if (status != ISO_OK)
+		return status == ISO_E_STALE;
+	(void)model_die(setup, node);
+	outside->cache[record.seq % 2] =
+	    (struct model_slot){ model_pack(&record), (uint8_t)record.seq };
+	outside->unsynced |= (uint8_t)(1u << record.seq % 2);
+	outside->pc = MODEL_ADMITTED;
+	outside->lease = false;
+	outside->op = op->id;
+	return true;
+}
+
+bool model_admitted(const struct model_setup *setup, uint32_t node, struct model_answer *ret_answer)
+{
+	struct model_outside *outside = &model_live(node)->outside;
+
+	if (outside->pc != MODEL_ADMITTED)
+		return false;
+	model_write_back(outside);
+	outside->pc = MODEL_DOWN;
+	/* The shell closes and opens again with what it has just written. */
+	if (!model_read(setup, node) || outside->pc != MODEL_READ)
+		return false;
+	outside->pc = MODEL_OPENED;
+	give_answer(node, ret_answer);
 	return true;
 }
 
@@ -170,9 +342,9 @@ bool model_message(const struct model_setup *setup, uint32_t node, uint32_t peer
 	enum iso_status status;
 	uint64_t to;
 
-	if (outside->pc != MODEL_IDLE)
+	if (outside->pc != MODEL_IDLE ||
+	    iso_ledger_find(model_ledger(node), model_id(peer), &index) != ISO_OK)
 		return false;
-	index = model_edge_to(node, peer);
 	if (setup->mutant == MODEL_NO_RETRANSMISSION && (outside->pending & 1u << index) == 0)
 		return false;
 	if (iso_trade_message(model_trade(node), index, &to, bytes) != ISO_OK)
@@ -187,6 +359,9 @@ bool model_message(const struct model_setup *setup, uint32_t node, uint32_t peer
 		.received = (uint8_t)frame.received,
 		.inc = (uint8_t)frame.inc,
 		.echo_inc = (uint8_t)frame.echo_inc,
+		.flags = (uint8_t)frame.flags & FLAGS,
+		.seq = (uint8_t)frame.seq,
+		.echo_seq = (uint8_t)frame.echo_seq,
 	};
 	outside->pending &= (uint8_t) ~(1u << index);
 	if (setup->mutant == MODEL_AMOUNTS)
@@ -194,19 +369,28 @@ bool model_message(const struct model_setup *setup, uint32_t node, uint32_t peer
 	return true;
 }
 
-void model_message_fold(struct model_message *message)
+void model_message_fold(const struct model_setup *setup, struct model_message *message)
 {
 	message->received = 0;
 	message->inc = 0;
 	message->echo_inc = 0;
+	if (!model_leases(setup))
+		message->seq = message->echo_seq = 0;
+	if (message->echo_seq == MODEL_SEQ_OLD)
+		message->echo_seq = 0;
 }
 
-void model_message_unfold(struct model_message *message, const struct model_summary *sender,
-			  const struct model_summary *receiver, uint32_t receiver_node)
+void model_message_unfold(const struct model_setup *setup, struct model_message *message,
+			  const struct model_summary *sender, const struct model_summary *receiver,
+			  uint32_t receiver_node)
 {
 	message->received = sender->received_disk[receiver_node];
 	message->inc = 1;
 	message->echo_inc = receiver->inc_disk;
+	if (model_leases(setup))
+		return;
+	message->seq = MODEL_SEQ_OLD;
+	message->echo_seq = message->echo_inc != 0;
 }
 
 bool model_receive(const struct model_setup *setup, uint32_t node, uint32_t peer,
@@ -222,13 +406,14 @@ bool model_receive(const struct model_setup *setup, uint32_t node, uint32_t peer
 		.source_gen = message->source_gen,
 		.destination_gen = message->destination_gen,
 		.inc = message->inc,
-		.seq = 1,
+		.seq = message->seq,
 		.sent = message->sent,
 		.received = message->received,
-		.echo_inc = message->echo_inc,
-		.echo_seq = message->echo_inc != 0,
-		.budget_ucpu = trade->ledger->budget_ucpu,
+		.echo_inc = message->echo_seq != 0 ? message->echo_inc : 0,
+		.echo_seq = message->echo_seq,
+		.budget_ucpu = MODEL_NODES * setup->share,
 		.degree = MODEL_EDGES,
+		.flags = message->flags,
 	};
 	uint8_t bytes[ISO_EDGE_BYTES];
 
@@ -240,6 +425,6 @@ bool model_receive(const struct model_setup *setup, uint32_t node, uint32_t peer
 		frame.sent += trade->ledger->edges[model_edge_to(node, peer)].received;
 	iso_edge_encode(&frame, bytes);
 	/* What it makes of the message is seen in its memory. */
-	(void)!iso_trade_receive(trade, 0, model_id(peer), bytes, sizeof(bytes));
+	(void)!iso_trade_receive(trade, MODEL_NOW_NS, model_id(peer), bytes, sizeof(bytes));
 	return true;
 }
