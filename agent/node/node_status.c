@@ -24,10 +24,20 @@ static double age_s(uint64_t now_ns, uint64_t then_ns)
 	return then_ns == 0 ? (double)NAN : (double)(now_ns - then_ns) / ISO_NS_PER_S;
 }
 
+static bool is_reached(const struct node *node, const struct peer *peer)
+{
+	return node->link != NULL && peer != NULL && peer->link != UINT32_MAX;
+}
+
 static const char *neighbour_state(const struct node *node, const struct iso_trade_edge *edge,
 				   const struct peer *peer)
 {
-	if (node->link == NULL || peer == NULL || peer->link == UINT32_MAX)
+	/* What has ended for good comes first, also of a peer that still sends. */
+	if ((edge->flags & ISO_EDGE_STATE_FOLDED) != 0)
+		return "folded";
+	if ((edge->flags & ISO_EDGE_STATE_CLOSED) != 0)
+		return "closed";
+	if (!is_reached(node, peer))
 		return "not configured";
 	if (link_peer(node->link, peer->link).up)
 		return "up";
@@ -85,6 +95,25 @@ static unsigned fill_neighbours(const struct node *node, uint64_t now_ns,
 	return count;
 }
 
+/* There is an edge over which units could flow, and nobody at the other end of any. */
+static bool is_isolated(const struct node *node)
+{
+	struct iso_trade_edge edge;
+	bool has_edge = false;
+
+	for (uint32_t i = 0; i < iso_trade_edges(node->trade); i++) {
+		const struct peer *peer = node_peer_of_edge(node, i);
+
+		if (iso_trade_edge(node->trade, i, &edge) != ISO_OK ||
+		    (edge.flags & (ISO_EDGE_STATE_CLOSED | ISO_EDGE_STATE_FOLDED)) != 0)
+			continue;
+		if (is_reached(node, peer) && link_peer(node->link, peer->link).up)
+			return false;
+		has_edge = true;
+	}
+	return has_edge;
+}
+
 /* Worst first: what an administrator must know before anything else. */
 static const char *node_state(const struct node *node, const struct iso_trade_status *trade,
 			      const struct node_standing *standing, const char **ret_reason)
@@ -101,14 +130,13 @@ static const char *node_state(const struct node *node, const struct iso_trade_st
 	}
 	if (strcmp(state, "ok") != 0)
 		return state;
-	if (node->link == NULL || node->peers.count == 0)
+	if (!is_isolated(node))
 		return state;
-	for (unsigned i = 0; i < node->peers.count; i++)
-		if (node->peers.of[i].link != UINT32_MAX &&
-		    link_peer(node->link, node->peers.of[i].link).up)
-			return state;
 	if (trade->drops[ISO_DROP_CONFIG] > 0)
 		*ret_reason = "neighbours have another epoch, quantiser or lease configured";
+	else if (node->conf->trading.lease_ns != 0)
+		*ret_reason = "no neighbour answers; the share stays, and of it no more than the "
+			      "floor is enforced when the lease ends";
 	else
 		*ret_reason = "no neighbour answers; the share stays as it is";
 	return "isolated";

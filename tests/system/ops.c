@@ -471,6 +471,7 @@ START_TEST(a_lease_runs_out_and_the_edge_can_be_closed)
 	for (int i = 0; i < 200 && members_quota_ucpu(&members, 1) > MEMBERS_FLOOR_UCPU; i++)
 		members_pause_ms(50);
 	ck_assert_int_eq(members_quota_ucpu(&members, 1), MEMBERS_FLOOR_UCPU);
+	members_wait_state(&members, 0, "isolated", "no neighbour answers");
 	members_apply(&members, 0, &close, NULL);
 	/* Nobody is left who could bury it in turn. */
 	members_wait_number(&members, 0, "enforced_ucpu", BUDGET_UCPU / 2, BUDGET_UCPU);
