@@ -103,7 +103,7 @@ enum iso_status iso_quota_init(void *memory, size_t size, const struct iso_quota
 	q->period_ns = q->period_us * 1000;
 	q->quota_min_us = config->quota_min_us;
 	q->raise_gap_ns = config->raise_gap_ns;
-	quota_phase_init(&q->phase, q->period_ns, is_long(q));
+	iso_quota_phase_init(&q->phase, q->period_ns, is_long(q));
 	q->cost_ns = 5000000; /* one slice of the pool */
 	assert_valid(q);
 	*ret_quota = q;
@@ -139,7 +139,7 @@ static void integrate(struct iso_quota *q, const struct iso_quota_event *event)
 /* A long period's boundary is worth waiting for: a second quota there is much of a window. */
 static bool must_learn(const struct iso_quota *q)
 {
-	return is_long(q) && q->phase.has_sample && !quota_phase_known(&q->phase);
+	return is_long(q) && q->phase.has_sample && !iso_quota_phase_known(&q->phase);
 }
 
 static bool is_aligned(const struct iso_quota *q)
@@ -148,16 +148,16 @@ static bool is_aligned(const struct iso_quota *q)
 
 	if (must_learn(q))
 		return false;
-	if (q->period_ns < QUOTA_PHASE_PERIOD_NS_MIN || !quota_phase_known(&q->phase))
+	if (q->period_ns < QUOTA_PHASE_PERIOD_NS_MIN || !iso_quota_phase_known(&q->phase))
 		return true;
-	ahead_ns = quota_phase_to_boundary_ns(&q->phase, q->now_ns);
+	ahead_ns = iso_quota_phase_to_boundary_ns(&q->phase, q->now_ns);
 	return ahead_ns <= 3 * q->phase.lead_ns || q->period_ns - ahead_ns <= q->phase.lead_ns / 2;
 }
 
 uint64_t iso_quota_align(const struct iso_quota *q, uint64_t at_ns)
 {
 	assert_valid(q);
-	return quota_phase_align(&q->phase, at_ns);
+	return iso_quota_phase_align(&q->phase, at_ns);
 }
 
 /* The quota of the share as it is now; a long period gets less, see WINDOW_NS. */
@@ -218,7 +218,7 @@ static uint64_t clamp_quota_us(const struct iso_quota *q, int64_t wanted_ns)
  */
 static uint64_t rest_of_period_us(const struct iso_quota *q)
 {
-	uint64_t ahead_ns = quota_phase_to_boundary_ns(&q->phase, q->now_ns);
+	uint64_t ahead_ns = iso_quota_phase_to_boundary_ns(&q->phase, q->now_ns);
 
 	return clamp_quota_us(q, entitlement_ns(q->entitled_ucpu, ahead_ns) - q->debt_ns);
 }
@@ -230,10 +230,10 @@ static uint64_t paying_us(struct iso_quota *q)
 	int64_t horizon_ns = entitlement_ns(q->entitled_ucpu, DEBT_HORIZON_NS);
 	int64_t owed_ns = q->debt_ns + q->credit_ns;
 	int64_t part_ns, periods;
-	uint64_t boundary_ns = q->now_ns + quota_phase_to_boundary_ns(&q->phase, q->now_ns);
+	uint64_t boundary_ns = q->now_ns + iso_quota_phase_to_boundary_ns(&q->phase, q->now_ns);
 
 	/* Between boundaries a sound job is ahead of its share by up to one quota. */
-	if (q->period_ns >= QUOTA_PHASE_PERIOD_NS_MIN && !quota_phase_known(&q->phase))
+	if (q->period_ns >= QUOTA_PHASE_PERIOD_NS_MIN && !iso_quota_phase_known(&q->phase))
 		owed_ns -= full_ns;
 	if (q->pay_until_ns != 0 && boundary_ns < q->pay_until_ns)
 		return min_u64(q->written_us != 0 ? q->written_us : UINT64_MAX,
@@ -303,7 +303,7 @@ static void learn_cost(struct iso_quota *q)
 static uint64_t wake_at_ns(const struct iso_quota *q, uint64_t wanted_us)
 {
 	uint64_t next_ns = iso_quota_align(q, q->now_ns + q->phase.lead_ns);
-	uint64_t search_ns = quota_phase_search_ns(&q->phase, q->now_ns);
+	uint64_t search_ns = iso_quota_phase_search_ns(&q->phase, q->now_ns);
 	uint64_t full_us = share_quota_us(q);
 	bool open = full_us - wanted_us > full_us / DEAD_BAND_PARTS || q->sampling ||
 		    q->debt_ns > entitlement_ns(q->entitled_ucpu, DEBT_HORIZON_NS);
@@ -314,7 +314,7 @@ static uint64_t wake_at_ns(const struct iso_quota *q, uint64_t wanted_us)
 		return q->pay_until_ns - q->phase.lead_ns;
 	if (!open)
 		next_ns = UINT64_MAX;
-	else if (!quota_phase_known(&q->phase))
+	else if (!iso_quota_phase_known(&q->phase))
 		next_ns = q->now_ns + q->period_ns;
 	if (q->held_count > 1)
 		next_ns = min_u64(next_ns, iso_quota_align(q, held_until_ns(q)));
@@ -336,7 +336,7 @@ enum iso_status iso_quota_step(struct iso_quota *q, const struct iso_quota_event
 
 	integrate(q, event);
 	if (event->has_periods)
-		quota_phase_learn(&q->phase, event->now_ns, event->periods,
+		iso_quota_phase_learn(&q->phase, event->now_ns, event->periods,
 				  event->periods_throttled);
 	q->started = true;
 	q->has_used = event->has_used;

@@ -22,7 +22,7 @@ static void assert_valid(const struct quota_phase *phase)
 	assert(phase->arc_start_ns < phase->period_ns);
 }
 
-void quota_phase_init(struct quota_phase *phase, uint64_t period_ns, bool is_long)
+void iso_quota_phase_init(struct quota_phase *phase, uint64_t period_ns, bool is_long)
 {
 	memset(phase, 0, sizeof(*phase));
 	phase->period_ns = period_ns;
@@ -33,7 +33,7 @@ void quota_phase_init(struct quota_phase *phase, uint64_t period_ns, bool is_lon
 	assert_valid(phase);
 }
 
-bool quota_phase_known(const struct quota_phase *phase)
+bool iso_quota_phase_known(const struct quota_phase *phase)
 {
 	return phase->arc_width_ns <= phase->lead_ns;
 }
@@ -66,7 +66,7 @@ static void arc_intersect(struct quota_phase *phase, uint64_t start_ns, uint64_t
 		return;
 	}
 	/* Narrow enough: from here on evidence only contradicts, it does not fit noise. */
-	if (quota_phase_known(phase))
+	if (iso_quota_phase_known(phase))
 		return;
 	if (phase->arc_width_ns == phase->period_ns || tail_ns >= head_ns)
 		phase->arc_start_ns = start_ns % phase->period_ns;
@@ -81,7 +81,7 @@ static void arc_intersect(struct quota_phase *phase, uint64_t start_ns, uint64_t
  * boundary fell into the rest: m + 1 counted means yes.  m counted means no,
  * if the timer never paused, which is sure when every period was throttled.
  */
-void quota_phase_learn(struct quota_phase *phase, uint64_t now_ns, uint64_t periods,
+void iso_quota_phase_learn(struct quota_phase *phase, uint64_t now_ns, uint64_t periods,
 		       uint64_t throttled)
 {
 	uint64_t elapsed_ns = now_ns - phase->sample_at_ns;
@@ -112,7 +112,7 @@ void quota_phase_learn(struct quota_phase *phase, uint64_t now_ns, uint64_t peri
 	assert_valid(phase);
 }
 
-uint64_t quota_phase_to_boundary_ns(const struct quota_phase *phase, uint64_t at_ns)
+uint64_t iso_quota_phase_to_boundary_ns(const struct quota_phase *phase, uint64_t at_ns)
 {
 	uint64_t past_ns = arc_offset(phase, at_ns + phase->period_ns - phase->arc_width_ns / 2);
 
@@ -120,13 +120,13 @@ uint64_t quota_phase_to_boundary_ns(const struct quota_phase *phase, uint64_t at
 	return phase->period_ns - past_ns;
 }
 
-uint64_t quota_phase_align(const struct quota_phase *phase, uint64_t at_ns)
+uint64_t iso_quota_phase_align(const struct quota_phase *phase, uint64_t at_ns)
 {
 	uint64_t ahead_ns;
 
-	if (phase->period_ns < QUOTA_PHASE_PERIOD_NS_MIN || !quota_phase_known(phase))
+	if (phase->period_ns < QUOTA_PHASE_PERIOD_NS_MIN || !iso_quota_phase_known(phase))
 		return at_ns;
-	ahead_ns = quota_phase_to_boundary_ns(phase, at_ns);
+	ahead_ns = iso_quota_phase_to_boundary_ns(phase, at_ns);
 	if (ahead_ns < phase->lead_ns)
 		ahead_ns += phase->period_ns;
 	return at_ns + ahead_ns - phase->lead_ns;
@@ -154,13 +154,13 @@ static uint64_t bisect_ns(const struct quota_phase *phase, uint64_t now_ns)
 
 	if (phase->arc_width_ns == phase->period_ns)
 		return now_ns + phase->period_ns / 2;
-	to_middle_ns = quota_phase_to_boundary_ns(phase, now_ns);
+	to_middle_ns = iso_quota_phase_to_boundary_ns(phase, now_ns);
 	return now_ns + (to_middle_ns > phase->guard_ns ? to_middle_ns : phase->period_ns);
 }
 
-uint64_t quota_phase_search_ns(const struct quota_phase *phase, uint64_t now_ns)
+uint64_t iso_quota_phase_search_ns(const struct quota_phase *phase, uint64_t now_ns)
 {
-	if (!phase->has_sample || quota_phase_known(phase) ||
+	if (!phase->has_sample || iso_quota_phase_known(phase) ||
 	    phase->period_ns < QUOTA_PHASE_PERIOD_NS_MIN)
 		return 0;
 	if (!phase->is_long && phase->saturated)

@@ -30,21 +30,21 @@ struct quota_phase {
 /* Shorter: a refill is worth less than the slices that CPUs hold; its time does not matter. */
 #define QUOTA_PHASE_PERIOD_NS_MIN 10000001ull
 
-void quota_phase_init(struct quota_phase *phase, uint64_t period_ns, bool is_long);
+void iso_quota_phase_init(struct quota_phase *phase, uint64_t period_ns, bool is_long);
 
 /* periods, throttled: nr_periods and nr_throttled, read at now_ns. */
-void quota_phase_learn(struct quota_phase *phase, uint64_t now_ns, uint64_t periods,
+void iso_quota_phase_learn(struct quota_phase *phase, uint64_t now_ns, uint64_t periods,
 		       uint64_t throttled);
 
-bool quota_phase_known(const struct quota_phase *phase);
+bool iso_quota_phase_known(const struct quota_phase *phase);
 
 /* From at_ns to the middle of the next arc in which the boundary is: (0, period]. */
-uint64_t quota_phase_to_boundary_ns(const struct quota_phase *phase, uint64_t at_ns);
+uint64_t iso_quota_phase_to_boundary_ns(const struct quota_phase *phase, uint64_t at_ns);
 
 /* The first time >= at_ns that is lead_ns before a boundary; at_ns while the phase is unknown. */
-uint64_t quota_phase_align(const struct quota_phase *phase, uint64_t at_ns);
+uint64_t iso_quota_phase_align(const struct quota_phase *phase, uint64_t at_ns);
 
 /* When to read next so as to know more; 0: not worth it until the job does something. */
-uint64_t quota_phase_search_ns(const struct quota_phase *phase, uint64_t now_ns);
+uint64_t iso_quota_phase_search_ns(const struct quota_phase *phase, uint64_t now_ns);
 
 #endif

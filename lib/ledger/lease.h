@@ -17,9 +17,9 @@
  * has passed on its own clock since it last took in a message of the holder
  * (only such can it ever have echoed), since it was asked to close and took in no
  * more (a neighbour that is void by then may have echoed until then), and
- * since it started: what it forgot in a restart counts as granted then.  With promise >= lease * (1 + eps) +
- * slack, clocks whose rates differ by less than eps, and all neighbours
- * closed, each lease has run out.
+ * since it started: what it forgot in a restart counts as granted then.  With
+ * promise >= lease * (1 + eps) + slack, clocks whose rates differ by less than
+ * eps, and all neighbours closed, each lease has run out.
  *
  * All times are CLOCK_BOOTTIME of the one node that keeps them; clocks of two
  * nodes are never compared.  A node without any open edge needs no lease and

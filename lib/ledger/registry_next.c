@@ -420,7 +420,8 @@ static enum iso_status next_budget(const struct iso_registry *registry,
 		const struct iso_registry_member *member = &registry->members[i];
 
 		if (!may_inherit(registry, i) || !member->seen || member->halted ||
-		    has_op(registry, i) || (member->told_ucpu == registry->budget_ucpu && member->last_op != 0))
+		    has_op(registry, i) ||
+		    (member->told_ucpu == registry->budget_ucpu && member->last_op != 0))
 			continue;
 		*ret_entry = operation(registry, i, ISO_OP_BUDGET, 0);
 		ret_entry->budget_ucpu = registry->budget_ucpu;

@@ -85,11 +85,12 @@ static void outcome(uint64_t n, bool drawn, uint8_t ret_image[ISO_JOURNAL_BYTES]
 {
 	for (unsigned i = 0; i < SECTORS; i++) {
 		unsigned choices = disk.dirty[i] ? disk.versions[i] + 1 : 1;
-		unsigned choice = (unsigned)(drawn ? iso_rng_below(&disk.rng, choices) : n % choices);
+		uint64_t choice = drawn ? iso_rng_below(&disk.rng, choices) : n % choices;
 
 		n /= choices;
 		memcpy(ret_image + i * ISO_SECTOR_BYTES,
-		       choice == 0 ? disk.durable + i * ISO_SECTOR_BYTES : disk.pending[i][choice - 1],
+		       choice == 0 ? disk.durable + i * ISO_SECTOR_BYTES
+				   : disk.pending[i][choice - 1],
 		       ISO_SECTOR_BYTES);
 	}
 }
@@ -268,7 +269,8 @@ static bool live(void)
 		uint64_t what = iso_rng_below(&disk.rng, 8);
 
 		if (i == writes && what < 4)
-			disk.write_limit = iso_rng_below(&disk.rng, SLOT_SECTORS) * ISO_SECTOR_BYTES;
+			disk.write_limit =
+			    iso_rng_below(&disk.rng, SLOT_SECTORS) * ISO_SECTOR_BYTES;
 		else if (i == writes && what < 7)
 			disk.next_sync = what < 6 ? SYNC_FAILS_DIRTY : SYNC_FAILS_DROPPED;
 		record = next_record(record.seq + 1);
@@ -323,7 +325,8 @@ START_TEST(no_cut_brings_back_the_past)
 		records += history.count;
 	}
 	leave();
-	printf("# %llu outcomes of power cuts, %llu records, %llu journals refused after a failed sync\n",
+	printf("# %llu outcomes of power cuts, %llu records, %llu journals refused after a "
+	       "failed sync\n",
 	       (unsigned long long)outcomes, (unsigned long long)records,
 	       (unsigned long long)refused);
 	/* The disk must really lose things, or nothing was shown. */

@@ -188,7 +188,8 @@ static bool world_change(struct world *world)
 	world->share_ucpu = plan->steady ? 400000 : 200000 + iso_rng_below(&world->rng, 500001);
 	world->change_ns += 700000000 + iso_rng_below(&world->rng, 600000000);
 	if (!plan->bursty)
-		world->busy = iso_rng_below(&world->rng, 3) == 0 ? plan->busy_other : threads_of(plan);
+		world->busy = iso_rng_below(&world->rng, 3) == 0 ? plan->busy_other
+								    : threads_of(plan);
 	return true;
 }
 

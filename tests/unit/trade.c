@@ -580,7 +580,7 @@ START_TEST(a_start_enforces_no_more_than_before_until_it_is_verified)
 	tick(&left);
 	ck_assert_int_eq(left.enforced_ucpu, 300000);
 	ck_assert(!status_of(&left).verified);
-	/* An answer to a message from before the start says nothing of it; nor is anything given. */
+	/* What the neighbour sent before it heard of the start says nothing; nothing is given. */
 	tick(&right);
 	ck_assert_ok(hear(&left, right.message));
 	ck_assert_int_eq(tick(&left).debited_ucpu, 0);
