@@ -114,6 +114,8 @@ sbin_PROGRAMS += %D%/isobard
 bin_PROGRAMS += %D%/isobarctl
 %C%_isobarctl_SOURCES = \
 	%D%/isobarctl.c \
+	%D%/ctl/audit.h \
+	%D%/ctl/audit_report.c \
 	%D%/ctl/desk.c %D%/ctl/desk.h \
 	%D%/ctl/desk_text.c %D%/ctl/desk_text.h \
 	%D%/ctl/isobarctl.h \

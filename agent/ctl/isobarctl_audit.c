@@ -12,6 +12,7 @@
 #include "agent/conf/confutil.h"
 #include "agent/control/control.h"
 #include "agent/control/status.h"
+#include "agent/ctl/audit.h"
 #include "agent/ctl/desk.h"
 #include "agent/ctl/isobarctl.h"
 #include "lib/ledger/audit.h"
@@ -22,35 +23,10 @@
  * adds up.  lib/ledger/audit.h says why that is a proof.
  */
 
-#define NODES_MAX    CTL_INSTANCES_MAX
 #define PATIENCE_NS  5000000000u
 #define REREADS_MAX  200
 #define MOVES_MAX    5
 #define REREAD_PAUSE 10000000 /* ns */
-
-/* More than any ledger holds, and still without overflow when NODES_MAX of them are added. */
-#define NO_LIMIT_UCPU (ISO_UNITS_MAX / NODES_MAX)
-
-struct source {
-	const char *name;	       /* as given, or the instance's */
-	char path[CONTROL_PATH_BYTES]; /* socket; empty: a file, which cannot be read again */
-	const struct cluster_conf_node *node; /* or: over the network */
-	struct office *office;
-	json_t *json;
-	struct status_ledger ledger;
-};
-
-struct audit {
-	struct source sources[NODES_MAX];
-	struct iso_audit_node nodes[NODES_MAX];
-	unsigned count;
-	unsigned rereads;
-	int64_t budget_ucpu;
-	struct iso_audit_terms terms;
-	struct iso_audit_void voids[ISO_REGISTRY_MEMBERS_MAX];
-	struct iso_audit_result result;
-	json_t *complaints; /* array of texts: everything that keeps it from being proven */
-};
 
 static int read_file(const char *path, json_t **ret_json, struct error *reterr)
 {
@@ -215,106 +191,6 @@ static int repair_cut(struct audit *audit)
 	return CTL_DONE;
 }
 
-/* The name that goes with an id, from the snapshots or from somebody's list of peers. */
-static const char *name_of(const struct audit *audit, uint64_t id, char buffer[20])
-{
-	for (unsigned i = 0; i < audit->count; i++) {
-		const struct status_ledger *ledger = &audit->sources[i].ledger;
-		const struct iso_record *record = &ledger->snapshot.record;
-
-		if (record->node == id)
-			return ledger->node;
-		for (uint32_t k = 0; k < record->edge_count; k++)
-			if (record->edges[k].peer == id && ledger->peers[k] != NULL)
-				return ledger->peers[k];
-	}
-	snprintf(buffer, 20, "%016" PRIx64, id);
-	return buffer;
-}
-
-__attribute__((format(printf, 2, 3))) static void complain(struct audit *audit, const char *format,
-							   ...)
-{
-	char text[400];
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(text, sizeof(text), format, ap);
-	va_end(ap);
-	json_t *json = json_string(text);
-	(void)json_array_append_new(audit->complaints,
-				    json != NULL ? json : json_string("(unprintable)"));
-}
-
-static void explain(struct audit *audit, const struct iso_audit_finding *finding)
-{
-	char node_id[20], peer_id[20];
-	const char *node = name_of(audit, finding->node, node_id);
-	const char *peer = name_of(audit, finding->peer, peer_id);
-	double found = (double)finding->found / 1e6, expected = (double)finding->expected / 1e6;
-	const char *text = iso_audit_text(finding->check);
-
-	switch (finding->check) {
-	case ISO_AUDIT_PEER:
-		complain(audit, "node %s is not in the collection, and %s has traded with it", peer,
-			 node);
-		return;
-	case ISO_AUDIT_VOID:
-	case ISO_AUDIT_ONE_SIDED: complain(audit, "%s %s: %s", node, text, peer); return;
-	case ISO_AUDIT_CUT:
-		complain(audit,
-			 "%s sent %.6f to %s, which received %.6f: %s was read too early, or its "
-			 "journal is an old one",
-			 node, found, peer, expected, node);
-		return;
-	case ISO_AUDIT_CLUSTER:
-	case ISO_AUDIT_TWICE:
-	case ISO_AUDIT_AMOUNTS:
-	case ISO_AUDIT_HALTED: complain(audit, "%s %s", node, text); return;
-	case ISO_AUDIT_RESERVED:
-	case ISO_AUDIT_EQUATION:
-	case ISO_AUDIT_ENFORCED:
-	case ISO_AUDIT_CEILING:
-	case ISO_AUDIT_FLOOR:
-		complain(audit, "%s %s: %.6f against %.6f CPU", node, text, found, expected);
-		return;
-	case ISO_AUDIT_ENDOWMENTS:
-	case ISO_AUDIT_SUM:
-	case ISO_AUDIT_TOTAL:
-		complain(audit, "the %s: %.6f against %.6f CPU", text, found, expected);
-		return;
-	case ISO_AUDIT_OK: return;
-	}
-}
-
-/* Sums of what real ledgers hold cannot overflow; those of a forged one must not either. */
-static bool can_be_added(struct audit *audit)
-{
-	int64_t terms = 1;
-
-	for (unsigned i = 0; i < audit->count; i++)
-		terms += 3 + 2 * (int64_t)audit->nodes[i].record.edge_count;
-	uint64_t limit = (uint64_t)(ISO_UNITS_MAX / terms);
-
-	for (unsigned i = 0; i < audit->count; i++) {
-		const struct iso_audit_node *node = &audit->nodes[i];
-		uint64_t largest =
-		    (uint64_t)(node->holdings_ucpu | llabs(node->record.endowment_ucpu));
-
-		for (uint32_t k = 0; k < node->record.edge_count; k++) {
-			const struct iso_record_edge *edge = &node->record.edges[k];
-
-			largest |= edge->sent | edge->received;
-		}
-		if (largest <= limit)
-			continue;
-		complain(audit, "%s states amounts that no ledger can hold",
-			 audit->sources[i].ledger.node);
-		return false;
-	}
-	return true;
-}
-
 /* Who is told of budgets: not one that waits for its admission, or has left. */
 static bool has_budget(const struct source *source)
 {
@@ -337,86 +213,11 @@ static void take_budget(struct audit *audit)
 		int64_t budget_ucpu = ledger->snapshot.record.budget_ucpu;
 
 		if (has_budget(&audit->sources[i]) && budget_ucpu != audit->budget_ucpu)
-			complain(audit, "%s has a budget of %.6f CPU, %s one of %.6f", ledger->node,
-				 (double)budget_ucpu / 1e6, first->ledger.node,
-				 (double)audit->budget_ucpu / 1e6);
+			audit_complain(audit, "%s has a budget of %.6f CPU, %s one of %.6f",
+				       ledger->node, (double)budget_ucpu / 1e6, first->ledger.node,
+				       (double)audit->budget_ucpu / 1e6);
 	}
 	audit->terms = (struct iso_audit_terms){ .budget_ucpu = audit->budget_ucpu };
-}
-
-static void judge(struct audit *audit)
-{
-	if (!can_be_added(audit))
-		return;
-	iso_audit_run(audit->nodes, audit->count, &audit->terms, &audit->result);
-	for (uint32_t i = 0; i < audit->result.findings && i < ISO_AUDIT_FINDINGS_MAX; i++)
-		explain(audit, &audit->result.finding[i]);
-	if (audit->result.findings > ISO_AUDIT_FINDINGS_MAX)
-		complain(audit, "and %" PRIu32 " more findings",
-			 audit->result.findings - ISO_AUDIT_FINDINGS_MAX);
-}
-
-static bool is_proven(const struct audit *audit)
-{
-	return json_array_size(audit->complaints) == 0;
-}
-
-static void print_json(const struct audit *audit)
-{
-	const struct iso_audit_result *result = &audit->result;
-	json_t *nodes = json_array();
-
-	for (unsigned i = 0; i < audit->count; i++)
-		(void)json_array_append(nodes, audit->sources[i].json);
-	json_t *json = json_pack(
-	    "{s:b, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:O, s:o}", "ok", 1, "proven",
-	    is_proven(audit), "cluster", audit->sources[0].ledger.cluster, "budget_ucpu",
-	    (json_int_t)audit->budget_ucpu, "shares_ucpu", (json_int_t)result->shares_ucpu,
-	    "in_flight_ucpu", (json_int_t)result->in_flight_ucpu, "endowments_ucpu",
-	    (json_int_t)result->endowments_ucpu, "enforced_ucpu", (json_int_t)result->enforced_ucpu,
-	    "reserve_ucpu", (json_int_t)result->reserve_ucpu, "rereads", (int)audit->rereads,
-	    "complaints", audit->complaints, "nodes", nodes);
-	ctl_print_json(json);
-	json_decref(json);
-}
-
-static void print_nodes(const struct audit *audit)
-{
-	printf("%-16s %12s %12s %12s %12s\n", "NODE", "SHARE", "ENFORCED", "FLOOR", "CEILING");
-	for (unsigned i = 0; i < audit->count; i++) {
-		const struct status_ledger *ledger = &audit->sources[i].ledger;
-		const struct iso_audit_node *node = &ledger->snapshot;
-		char enforced[24] = "-";
-
-		if (node->enforced_ucpu == INT64_MAX)
-			snprintf(enforced, sizeof(enforced), "unlimited");
-		else if (node->enforced_ucpu != STATUS_UNKNOWN)
-			snprintf(enforced, sizeof(enforced), "%.6f",
-				 (double)node->enforced_ucpu / 1e6);
-		printf("%-16s %12.6f %12s %12.6f %12.6f\n", ledger->node,
-		       (double)node->holdings_ucpu / 1e6, enforced, (double)node->floor_ucpu / 1e6,
-		       (double)node->ceiling_ucpu / 1e6);
-	}
-}
-
-static void print_text(const struct audit *audit)
-{
-	const struct iso_audit_result *result = &audit->result;
-
-	printf("cluster %s, budget %.6f CPU, %u nodes\n\n", audit->sources[0].ledger.cluster,
-	       (double)audit->budget_ucpu / 1e6, audit->count);
-	print_nodes(audit);
-	printf("\nshares %.6f + in flight %.6f = %.6f CPU; budget %.6f; enforced %.6f\n",
-	       (double)result->shares_ucpu / 1e6, (double)result->in_flight_ucpu / 1e6,
-	       (double)(result->shares_ucpu + result->in_flight_ucpu) / 1e6,
-	       (double)audit->budget_ucpu / 1e6, (double)result->enforced_ucpu / 1e6);
-	if (is_proven(audit)) {
-		puts("proven: share + in flight = budget");
-		return;
-	}
-	puts("NOT PROVEN:");
-	for (size_t i = 0; i < json_array_size(audit->complaints); i++)
-		printf("  %s\n", json_string_value(json_array_get(audit->complaints, i)));
 }
 
 static void reset(struct audit *audit)
@@ -425,16 +226,6 @@ static void reset(struct audit *audit)
 		json_decref(audit->sources[i].json);
 	json_decref(audit->complaints);
 	*audit = (struct audit){ .complaints = json_array() };
-}
-
-static int finish(struct audit *audit, const struct ctl *ctl)
-{
-	judge(audit);
-	if (ctl->json)
-		print_json(audit);
-	else
-		print_text(audit);
-	return is_proven(audit) ? CTL_DONE : CTL_FAILED;
 }
 
 /* The snapshot of a live member, if it is of the life that the registry means. */
@@ -450,11 +241,11 @@ static void add_member(struct audit *audit, struct desk *desk, uint32_t index)
 		.office = desk->office,
 	};
 	if (source->node == NULL) {
-		complain(audit, "%s is not in the configuration", member->name);
+		audit_complain(audit, "%s is not in the configuration", member->name);
 		return;
 	}
 	if (take(source, &error) < 0) {
-		complain(audit, "%s does not answer: %s", member->name, error.text);
+		audit_complain(audit, "%s does not answer: %s", member->name, error.text);
 		return;
 	}
 	/* One whose admission is under way is of its last life; what it gets is pending. */
@@ -463,8 +254,9 @@ static void add_member(struct audit *audit, struct desk *desk, uint32_t index)
 		return;
 	}
 	if (member->admitted)
-		complain(audit, "%s lives as generation %" PRIu32 ", the registry says %" PRIu32,
-			 member->name, source->ledger.snapshot.record.gen, member->gen);
+		audit_complain(audit,
+			       "%s lives as generation %" PRIu32 ", the registry says %" PRIu32,
+			       member->name, source->ledger.snapshot.record.gen, member->gen);
 	json_decref(source->json);
 	source->json = NULL;
 }
@@ -561,13 +353,13 @@ static int audit_network(struct audit *audit, const struct ctl *ctl)
 				continue;
 			}
 			if (r == CTL_DONE && !same)
-				complain(audit, "the registry keeps moving; audit again when "
-						"nothing is under way");
+				audit_complain(audit, "the registry keeps moving; audit again when "
+						      "nothing is under way");
 		}
 		break;
 	}
 	if (r == CTL_DONE)
-		r = finish(audit, ctl);
+		r = audit_finish(audit, ctl);
 	desk_end(&desk);
 	return r;
 }
@@ -593,7 +385,7 @@ int ctl_audit(const struct ctl *ctl, int argc, char **argv)
 			r = repair_cut(audit);
 		if (r == CTL_DONE) {
 			take_budget(audit);
-			r = finish(audit, ctl);
+			r = audit_finish(audit, ctl);
 		}
 	}
 	reset(audit);

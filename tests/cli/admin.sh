@@ -68,7 +68,7 @@ warned() {
 proven() {
 	admin audit
 	ends 0
-	said 'proven: share + in flight = budget'
+	said 'proven: share + in flight'
 }
 
 # example MARK - what stands in the manual after it, one command a line.
@@ -99,7 +99,7 @@ err "isobarctl: there is no registry '$work/registry/registry.jsonl'; make one: 
 
 # The worked examples, one after the other.
 example up
-said 'proven: share + in flight = budget'
+said 'proven: share + in flight'
 admin registry show
 ends 0
 said 'cluster lab, budget in force 4 CPU, wanted 4 CPU'
@@ -110,7 +110,7 @@ admin budget show
 ends 0
 said "d does not answer: connect to '$work/run/d/control'"
 example 'down d'
-said 'proven: share + in flight = budget'
+said 'proven: share + in flight'
 admin registry show
 said 'd                forgotten'
 
