@@ -56,5 +56,6 @@ CLEANFILES += %D%/broken_ledger.c %D%/broken_ledger_op.c %D%/broken_lease.c \
 # The same protocol in Promela, and the lease, which is a matter of time.
 TESTS += %D%/spin.sh
 dist_check_SCRIPTS += %D%/spin.sh
-EXTRA_DIST += %D%/ledger.pml %D%/lease.pml
+EXTRA_DIST += %D%/ledger.pml %D%/ledger_admin.pml %D%/ledger_check.pml %D%/ledger_op.pml \
+	%D%/lease.pml
 EXTRA_DIST += %D%/mutants.sed %D%/mutate.sh

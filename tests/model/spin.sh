@@ -23,7 +23,7 @@ steps_max=100000 # in one run of the model; each takes memory
 
 build() { # PROGRAM MODEL SPIN-FLAGS [COMPILER-FLAGS]
 	mkdir "$work/$1"
-	cp "$models/$2.pml" "$work/$1/"
+	cp "$models"/*.pml "$work/$1/"
 	# shellcheck disable=SC2086 # lists of flags
 	if ! (
 		cd "$work/$1"

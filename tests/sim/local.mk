@@ -1,6 +1,6 @@
 sim_world = %D%/world.c %D%/world.h %D%/world_admin.c %D%/world_check.c %D%/world_guard.c \
 	%D%/world_lives.c %D%/world_node.c %D%/world_office.c %D%/world_office_check.c \
-	%D%/world_queue.c %D%/world_state.h \
+	%D%/world_queue.c %D%/world_state.h %D%/world_wishes.c \
 	%D%/world_trace.c
 
 sim_tests += %D%/bandit

@@ -201,6 +201,11 @@ void world_office(struct world *world);
 void world_office_hears(struct world *world, uint32_t i);
 bool world_office_ends(const struct world *world, uint32_t i);
 void world_office_check(struct world *world);
+void world_office_enter(struct world *world, struct iso_registry_entry *entry);
+bool world_office_reaches(const struct node *node);
+void world_office_forget(struct world *world, uint32_t i); /* its journal: it is a new machine */
+void world_office_wish(struct world *world);
+void world_office_tidy_up(struct world *world);
 
 /* What node i has sent over its edge k and the other end has not credited; 0: no such edge. */
 int64_t world_in_flight(const struct world *world, uint32_t i, uint32_t k);
