@@ -232,7 +232,10 @@ static void tell_lowering(struct guard *guard)
 	if (keeper->error != guard->told_error && keeper->error < 0)
 		log_error("isobar-guard: no lease, and the limit cannot be lowered: %s; trying on",
 			  strerror(-keeper->error));
-	if (keeper->lowered != guard->told_lowered)
+	if (keeper->lowered != guard->told_lowered && keeper->deadline_ns == 0)
+		log_info("isobar-guard: no lease yet: the limit starts at the floor, %" PRIu64
+			 " ucpu", keeper->floor_ucpu);
+	else if (keeper->lowered != guard->told_lowered)
 		log_warn("isobar-guard: no lease: the limit is lowered to the floor, %" PRIu64
 			 " ucpu", keeper->floor_ucpu);
 	guard->told_error = keeper->error;
