@@ -194,6 +194,7 @@ static void turn(struct guard_client *client, struct cgroup **cgroup, uint64_t *
 	}
 	if (guarded->granting)
 		*deadline_ns = clock_boot_ns() + GUARDED_LEASE_NS;
+	guarded->asked_ns = *deadline_ns;
 	guard_client_renew(client, *deadline_ns);
 	(void)cgroup_check(*cgroup, clock_now_ns(), &error);
 	uint64_t wanted_us = guard_client_floor_only(client) ? GUARDED_FLOOR_US : GUARDED_SHARE_US;

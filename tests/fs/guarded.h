@@ -24,6 +24,7 @@ struct guarded_shared {
 	volatile bool granting;       /* a neighbour answers: the lease is renewed */
 	volatile uint64_t found_ns;   /* deadline that the agent resumed with */
 	volatile uint64_t deadline_ns; /* last confirmed by the guard */
+	volatile uint64_t asked_ns;   /* last asked for: the guard may know it, or not yet */
 	volatile uint64_t turns;
 	volatile uint32_t lowered;    /* limits that were lowered behind its back */
 	volatile uint32_t drifts;     /* ... and taken for somebody else's */

@@ -138,7 +138,7 @@ START_TEST(without_its_agent_the_guard_pets_on_and_disarms_it_at_the_end)
 	record = look();
 	ck_assert_uint_gt(record.pets, before);
 	ck_assert(!record.disarmed);
-	guarded_sleep_until(guarded->deadline_ns);
+	guarded_sleep_until(guarded->asked_ns);
 	ck_assert(guarded_gone(guard, 1000));
 	ck_assert_int_eq(guarded_quota(), FLOOR);
 	ck_assert(look().disarmed);
