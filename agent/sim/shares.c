@@ -274,7 +274,7 @@ static bool read_options(int argc, char **argv, struct shares_options *ret)
 		any = any || ret->graphs[i];
 	for (int i = 0; i < SHARES_GRAPHS && !any; i++)
 		ret->graphs[i] = true;
-	for (; ret->size_count == 0;) {
+	if (ret->size_count == 0) {
 		memcpy(ret->sizes, sizes, sizeof(sizes));
 		ret->size_count = sizeof(sizes) / sizeof(sizes[0]);
 	}
