@@ -340,23 +340,22 @@ static int audit_network(struct audit *audit, const struct ctl *ctl)
 
 	for (int tries = 0;; tries++) {
 		r = collect_network(audit, ctl, &desk, &seq);
+		if (r != CTL_DONE)
+			break;
+		r = desk_begin(&again, ctl);
 		if (r == CTL_DONE)
-			r = desk_begin(&again, ctl);
-		if (r == CTL_DONE) {
 			r = desk_open(&again, true);
-			bool same = r == CTL_DONE && again.registry->seq == seq;
-
-			desk_end(&again);
-			if (r == CTL_DONE && !same && tries < MOVES_MAX) {
-				reset(audit);
-				desk_end(&desk);
-				continue;
-			}
-			if (r == CTL_DONE && !same)
-				audit_complain(audit, "the registry keeps moving; audit again when "
-						      "nothing is under way");
+		bool same = r == CTL_DONE && again.registry->seq == seq;
+		desk_end(&again);
+		if (r != CTL_DONE || same)
+			break;
+		if (tries == MOVES_MAX) {
+			audit_complain(audit, "the registry keeps moving; audit again when nothing "
+					      "is under way");
+			break;
 		}
-		break;
+		reset(audit);
+		desk_end(&desk);
 	}
 	if (r == CTL_DONE)
 		r = audit_finish(audit, ctl);

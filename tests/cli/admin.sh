@@ -224,6 +224,22 @@ admin budget show --json
 ends 0
 grep -q '"budget_ucpu": 200000' stdout || complain 'the budget is not there'
 
+# Killed at any moment, again and again: resume goes on, and the books are right.
+i=0
+while [ $i -lt 12 ]; do
+	i=$((i + 1))
+	timeout -s KILL "0.0$((i % 4))$i" "$ctl" -c cluster.conf budget set "$((2 + i % 3)).$i"cpu \
+		>stdout 2>&1 </dev/null || true
+	timeout -s KILL "0.0$((i % 3))$i" "$ctl" -c cluster.conf drain a >stdout 2>&1 </dev/null || true
+	timeout -s KILL "0.0$i" "$ctl" -c cluster.conf resume >stdout 2>&1 </dev/null || true
+done
+admin drain a --undo
+admin budget set 3cpu
+ends 0
+admin resume
+ends 0
+proven
+
 # Two at once.
 flock -o "$work/registry/lock" sleep 20 &
 servers="$servers $!"
