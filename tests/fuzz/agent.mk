@@ -89,3 +89,18 @@ EXTRA_DIST += \
 	%D%/corpus/saved/too-deep \
 	%D%/corpus/saved/unlimited \
 	%D%/corpus/saved/whole
+
+fuzz_targets += %D%/registry
+%C%_registry_SOURCES = %D%/registry.c $(fuzz_main)
+%C%_registry_LDADD = $(agent_libs)
+%C%_registry_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
+EXTRA_DIST += \
+	%D%/corpus/registry/amount \
+	%D%/corpus/registry/buried \
+	%D%/corpus/registry/burying \
+	%D%/corpus/registry/created \
+	%D%/corpus/registry/empty \
+	%D%/corpus/registry/joined \
+	%D%/corpus/registry/left \
+	%D%/corpus/registry/sealed \
+	%D%/corpus/registry/unknown

@@ -6,7 +6,7 @@ unit_tests += %D%/demo %D%/observer
 %C%_observer_LDADD = tests/demo/libobserver.a $(test_libs)
 include tests/unit/train.mk
 
-unit_tests += %D%/registry %D%/registry_file
+unit_tests += %D%/cluster_conf %D%/registry %D%/registry_file
 unit_tests += %D%/admin %D%/conf %D%/control %D%/link %D%/opjson %D%/peers %D%/status
 unit_tests += %D%/directory %D%/log %D%/man
 EXTRA_DIST += %D%/badconf
