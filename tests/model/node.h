@@ -8,18 +8,20 @@
 
 /*
  * One node: the memory of a real struct iso_trade, as it lies there, and the
- * world around the process: page cache, disk, kernel.  Every step is made by
- * the real code of lib/ledger, and lib/trade where it guards the ledger: what
- * is taken from a message, when one may leave, what a restart does.  Only what
- * to give is not asked of it; the explorer tries every amount.
+ * world around the process: page cache, disk, kernel, guard.  Every step is
+ * made by the real code of lib/ledger and lib/trade: what is taken from a
+ * message, operations, leases, draining and leaving, what a restart does.  Only what
+ * to give by price is not asked of it; the explorer tries every amount.
  *
  * After each step the memory is folded, so that states which the ledger
  * cannot tell apart are one state:
- *   - prices, times and counts of messages are put back to constants (always);
+ *   - prices, times and counts of messages are put back to constants (always),
+ *     but for those of the candidate's lease: see MODEL_NOW_NS;
  *   - seq and inc of journal and memory are lowered together, seq by an even
  *     number: slots are chosen by its parity, otherwise both are only compared;
- *   - acked (R as heard) is put to 0: lib/ledger only ever writes it;
- *   - in phase IDLE enforced (as told) is put to 0: the next plan writes it;
+ *   - what is not acknowledged is put to S, unless nothing is and the node leaves:
+ *     otherwise it only limits what price would give;
+ *   - in phase IDLE enforced and ceiling (as told) are put to 0: the next plan writes them;
  *   - what a message says of its receiver is not kept with it or with who heard
  *     it: see model_message_fold().
  * With setup->exact only the first is done.
@@ -89,8 +91,8 @@ struct model_outside {
 /*
  * The clock of every node stands, and what is past is put back instead: before
  * the candidate's newest lease ran out, or so long ago that every promise has
- * passed as well.  The numbers of messages say no more than whether they were sent before
- * or after that.
+ * passed as well.  The numbers of messages say no more than whether they were
+ * sent before or after that lease ran out.
  */
 #define MODEL_UNIT_NS	  ((uint64_t)1 << 24)
 #define MODEL_NOW_NS	  (1000 * MODEL_UNIT_NS)
