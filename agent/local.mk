@@ -69,6 +69,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/net/admin.c %D%/net/admin.h \
 	%D%/net/admin_call.c %D%/net/admin_call.h \
 	%D%/net/curve.c %D%/net/curve.h \
+	%D%/net/detour.h \
 	%D%/net/link.c %D%/net/link.h \
 	%D%/net/zap.c %D%/net/zap.h \
 	%D%/node/crash.h \

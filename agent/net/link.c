@@ -14,6 +14,7 @@
 #include "agent/base/log.h"
 #include "agent/base/loop.h"
 #include "agent/net/curve.h"
+#include "agent/net/detour.h"
 #include "agent/net/zap.h"
 
 /* What is longer never gets this far: libzmq breaks off the connection. */
@@ -260,7 +261,7 @@ static void take(struct link *link, zmq_msg_t *message)
 		link->counters.dropped[LINK_DROP_UNKNOWN]++;
 		return;
 	}
-	if (!link->fn(link->context, index, zmq_msg_data(message), size)) {
+	if (!detour(link->fn, link->context, index, zmq_msg_data(message), size)) {
 		link->counters.dropped[LINK_DROP_REJECTED]++;
 		return;
 	}

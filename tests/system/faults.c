@@ -371,6 +371,8 @@ START_TEST(the_program_that_is_installed_has_no_crash_points)
 {
 	ck_assert(program_has("tests/system/isobard-crash", "ISO_CRASH_AT"));
 	ck_assert(!program_has("agent/isobard", "ISO_CRASH_AT"));
+	ck_assert(program_has("tests/system/isobard-crash", "ISO_DETOUR"));
+	ck_assert(!program_has("agent/isobard", "ISO_DETOUR"));
 }
 END_TEST
 

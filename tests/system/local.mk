@@ -4,15 +4,29 @@ if HOST_TESTS
 TESTS += %D%/admin.tap %D%/trade.tap
 endif
 
-# isobard as it is, and with crash points (agent/node/crash.h): these objects come
-# before the library's, which are then not linked.  Never installed.
+# isobard as it is, and with crash points (agent/node/crash.h) and detours
+# (agent/net/detour.h): these objects come before the library's, which are then
+# not linked.  Never installed.
 check_PROGRAMS += %D%/isobard-crash
 %C%_isobard_crash_SOURCES = \
-	agent/isobard.c agent/node/journal.c agent/node/node.c agent/node/node_ops.c \
+	agent/isobard.c agent/net/link.c agent/node/journal.c agent/node/node.c agent/node/node_ops.c \
 	agent/node/node_tick.c \
-	agent/node/peers.c %D%/crash.c
+	agent/node/peers.c %D%/crash.c %D%/detour.c %D%/detour.h
 %C%_isobard_crash_CPPFLAGS = $(AM_CPPFLAGS) -DISO_CRASH_POINTS $(JANSSON_CFLAGS) $(ZMQ_CFLAGS)
 %C%_isobard_crash_LDADD = $(agent_libs)
+
+# One that breaks the guarantee, for the observer to catch.  Never installed either.
+check_PROGRAMS += %D%/isobard-late
+%C%_isobard_late_SOURCES = agent/isobard.c
+nodist_%C%_isobard_late_SOURCES = %D%/late_tick.c
+%C%_isobard_late_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(ZMQ_CFLAGS)
+%C%_isobard_late_LDADD = $(agent_libs)
+%D%/late_tick.c: agent/node/node_tick.c %D%/late.sed
+	$(AM_V_GEN)$(MKDIR_P) %D% && sed -f $(srcdir)/%D%/late.sed \
+		$(srcdir)/agent/node/node_tick.c >$@-t && \
+		test "`grep -c 'ticks % 8\|ucpu : plan' $@-t`" = 2 && mv $@-t $@
+CLEANFILES += %D%/late_tick.c
+EXTRA_DIST += %D%/late.sed
 
 # Preloaded, so it is a shared object without any library of ours.
 check_PROGRAMS += %D%/disk.so
@@ -22,11 +36,12 @@ check_PROGRAMS += %D%/disk.so
 %C%_disk_so_LDADD =
 
 if HAVE_CHECK
-system_ring = %D%/proxy.c %D%/proxy.h %D%/ring.c %D%/ring.h %D%/ring_look.c
+system_ring = %D%/proxy.c %D%/proxy.h %D%/ring.c %D%/ring.h \
+	%D%/ring_guard.c %D%/ring_look.c
 host_tests += %D%/fire %D%/faults %D%/lease %D%/ops %D%/promise
 %C%_ops_SOURCES = %D%/members.c %D%/members.h %D%/ops.c
 %C%_ops_LDADD = tests/demo/libdemo.a $(test_libs)
-%C%_fire_SOURCES = %D%/fire.c $(system_ring)
+%C%_fire_SOURCES = %D%/fire.c %D%/fire.h %D%/fire_guard.c %D%/detour.h $(system_ring)
 %C%_fire_LDADD = tests/demo/libdemo.a $(test_libs)
 %C%_lease_SOURCES = %D%/lease.c $(system_ring)
 %C%_lease_LDADD = tests/demo/libdemo.a $(test_libs)

@@ -120,7 +120,7 @@ static void write_conf(const struct ring *ring, unsigned index, const unsigned *
 {
 	const struct ring_node *node = &ring->nodes[index];
 	const unsigned neighbours[2] = { ring_right_of(index), ring_left_of(index) };
-	char path[DEMO_PATH_BYTES], group[DEMO_PATH_BYTES], guard[DEMO_PATH_BYTES];
+	char path[DEMO_PATH_BYTES], group[DEMO_PATH_BYTES];
 
 	groups_path(ring->groups, node->name, group);
 	path_join(path, node->directory, "conf");
@@ -130,11 +130,11 @@ static void write_conf(const struct ring *ring, unsigned index, const unsigned *
 		"cluster = " CLUSTER "\nbudget = %ducpu\nnode = %s\nendowment = %ducpu\n"
 		"floor = %ducpu\ncgroup = %s\non-exit = keep\nlisten = tcp://127.0.0.1:%u\n"
 		"secret-key = %s/secret\nstate-directory = %s\nrun-directory = %s/run\n"
-		"trading { tick = 100ms\n fresh = 2s\n lease = 5s }\n"
-		"guard { executable = %s }\n",
+		"trading { tick = 100ms\n fresh = 2s\n lease = %ums\n lease-slack = 500ms }\n"
+		"guard { executable = %s/isobar-guard }\n",
 		RING_BUDGET_UCPU, node->name, RING_BUDGET_UCPU / (int)RING_NODES, RING_FLOOR_UCPU,
 		group, node->port, node->directory, node->directory, node->directory,
-		ring_build_path("agent/isobar-guard", guard));
+		ring->lease_ms, node->directory);
 	for (unsigned k = 0; k < 2; k++)
 		fprintf(file,
 			"neighbour %s {\n address = tcp://127.0.0.1:%u\n public-key = '%s'\n}\n",
@@ -176,12 +176,17 @@ static void make_journal(const struct ring *ring, unsigned index)
 
 void ring_open(struct ring *ring, bool proxied)
 {
+	ring_open_lease(ring, proxied, RING_LEASE_MS);
+}
+
+void ring_open_lease(struct ring *ring, bool proxied, unsigned lease_ms)
+{
 	unsigned proxy_ports[2 * RING_NODES];
 	const char *tmp = getenv("TMPDIR");
 	struct error error;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	*ring = (struct ring){ .groups = &ring_groups };
+	*ring = (struct ring){ .groups = &ring_groups, .lease_ms = lease_ms };
 	snprintf(ring->directory, sizeof(ring->directory), "%s/isobar-fire-XXXXXX",
 		 tmp != NULL ? tmp : "/tmp");
 	ck_assert_ptr_nonnull(mkdtemp(ring->directory));
@@ -193,6 +198,7 @@ void ring_open(struct ring *ring, bool proxied)
 		open_proxy(ring, proxy_ports);
 	for (unsigned i = 0; i < RING_NODES; i++) {
 		write_conf(ring, i, proxied ? proxy_ports : NULL);
+		ring_guard_allow(ring, i, true);
 		make_journal(ring, i);
 	}
 	ring_observer_start(ring);
@@ -248,7 +254,10 @@ void ring_start(struct ring *ring, unsigned index, const struct ring_start *how)
 	path_join(log, node->directory, "log");
 	ring_build_path(how->crash != NULL ? "tests/system/isobard-crash" : "agent/isobard",
 			program);
+	if (how->program != NULL)
+		ring_build_path(how->program, program);
 	put_env("ISO_CRASH_AT", how->crash);
+	put_env("ISO_DETOUR", how->detour);
 	put_env("ISO_DISK", how->disk);
 	put_env("ISO_DISK_KEEP", how->keep);
 	put_env("LD_PRELOAD", how->disk != NULL || how->keep != NULL ?
@@ -370,7 +379,7 @@ void ring_observer_start(struct ring *ring)
 }
 
 /* The last line of what it said. */
-static json_t *summary(const struct ring *ring)
+static json_t *summary(const struct ring *ring, bool tells)
 {
 	char path[DEMO_PATH_BYTES], line[8192];
 	json_t *json = NULL;
@@ -381,28 +390,56 @@ static json_t *summary(const struct ring *ring)
 	while (fgets(line, sizeof(line), file) != NULL) {
 		json_decref(json);
 		json = json_loads(line, 0, NULL);
-		if (strstr(line, "\"violation\"") != NULL)
+		if (tells && strstr(line, "\"violation\"") != NULL)
 			printf("# %s", line);
 	}
 	fclose(file);
 	return json;
 }
 
-void ring_observer_stop(struct ring *ring)
+/* Ends it; what it said in the end, and its exit status. */
+static json_t *end_observer(struct ring *ring, bool tells, int *ret_status)
 {
 	int status;
 
 	(void)kill(ring->observer.pid, SIGTERM);
 	ck_assert_int_eq(waitpid(ring->observer.pid, &status, 0), ring->observer.pid);
 	ring->observer.pid = 0;
-	json_t *json = summary(ring);
-	json_int_t kept = json_integer_value(json_object_get(json, "kept"));
-	printf("# observer: %jd snapshots, the sum was at most %jd of %d ucpu, %jd above\n",
-	       (intmax_t)kept, (intmax_t)json_integer_value(json_object_get(json, "sum_ucpu_max")),
-	       RING_BUDGET_UCPU, (intmax_t)json_integer_value(json_object_get(json, "violations")));
-	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0,
-		      "the observer saw more than the budget");
+	json_t *json = summary(ring, tells);
+	ck_assert_ptr_nonnull(json);
+	ck_assert(WIFEXITED(status));
+	*ret_status = WEXITSTATUS(status);
+	return json;
+}
+
+static json_int_t seen(const json_t *summary, const char *key)
+{
+	return json_integer_value(json_object_get(summary, key));
+}
+
+void ring_observer_stop(struct ring *ring)
+{
+	int status;
+	json_t *json = end_observer(ring, true, &status);
+	json_int_t kept = seen(json, "kept");
+
+	printf("# observer: %jd snapshots, %.0f a second, the sum was at most %jd of %d ucpu, "
+	       "%jd above\n", (intmax_t)kept,
+	       json_number_value(json_object_get(json, "kept_per_s")), (intmax_t)seen(json, "sum_ucpu_max"),
+	       RING_BUDGET_UCPU, (intmax_t)seen(json, "violations"));
+	ck_assert_msg(status == 0, "the observer saw more than the budget");
 	ck_assert_int_gt(kept, 100);
 	ring->kept += (uint64_t)kept;
 	json_decref(json);
+}
+
+uint64_t ring_observer_caught(struct ring *ring)
+{
+	int status;
+	json_t *json = end_observer(ring, false, &status);
+	uint64_t violations = (uint64_t)seen(json, "violations");
+
+	ck_assert_int_eq(status, violations > 0 ? 1 : 0);
+	json_decref(json);
+	return violations;
 }

@@ -18,13 +18,14 @@
 /*
  * Five real agents in a ring on this machine: CURVE over loopback, directly or
  * through a proxy, real cgroups with busy processes that come and go, and the
- * observer that reads the kernel's quotas a thousand times a second.
+ * observer that reads the kernel's quotas more than a thousand times a second.
  */
 #define RING_NODES	  5u
 #define RING_BUDGET_UCPU  300000
 #define RING_FLOOR_UCPU	  10000
+#define RING_LEASE_MS	  5000u
 #define RING_PATIENCE_NS  60000000000u
-#define RING_OBSERVERS_HZ "1000"
+#define RING_OBSERVERS_HZ "1500" /* so that it is more than 1000 on a busy machine too */
 
 /* Proxy lines from a node to its neighbours. */
 #define RING_LINE_RIGHT(node) (2u * (node))
@@ -48,13 +49,16 @@ struct ring {
 	struct ring_node nodes[RING_NODES];
 	struct proxy *proxy; /* NULL: they talk directly */
 	struct child observer;
+	unsigned lease_ms;
 	uint64_t kept; /* snapshots of the quotas, over all observers */
 	uint64_t starts;
 };
 
 /* How an agent is started: all NULL for the installed one on a healthy disk. */
 struct ring_start {
-	const char *crash; /* STEP:N of tests/system/crash.c */
+	const char *crash; /* STEP:N of tests/system/crash.c; "": that program, and no step */
+	const char *detour; /* ISO_DETOUR of tests/system/detour.c, with crash */
+	const char *program; /* instead of any of these, within the build directory */
 	const char *disk;  /* ISO_DISK of tests/system/disk.c */
 	const char *keep;  /* ISO_DISK_KEEP of tests/system/disk.c */
 	const char *conf;  /* NULL: the node's own */
@@ -66,6 +70,8 @@ void ring_suite_add(Suite *suite, const char *name, int timeout_s, const TTest *
 
 /* Files, keys, cgroups and journals; nothing is started but the observer and the proxy. */
 void ring_open(struct ring *ring, bool proxied);
+/* The same with another lease than RING_LEASE_MS. */
+void ring_open_lease(struct ring *ring, bool proxied, unsigned lease_ms);
 /* Ends everything; the observer must have seen nothing wrong. */
 void ring_close(struct ring *ring);
 
@@ -98,6 +104,7 @@ void ring_wait_share(const struct ring *ring, unsigned node, int64_t least_ucpu,
 /* What the kernel enforces, from its own files. */
 int64_t ring_quota_ucpu(const struct ring *ring, unsigned node);
 int64_t ring_quotas_ucpu(const struct ring *ring);
+void ring_wait_quotas(const struct ring *ring, int64_t least_ucpu);
 void ring_set_quota(const struct ring *ring, unsigned node, int64_t ucpu);
 
 /* The newest record in the journal, with the page cache's eyes. */
@@ -130,6 +137,15 @@ int ring_audit_status(struct ring *ring, json_t **ret_json);
 void ring_observer_start(struct ring *ring);
 /* Ends it and judges what it saw. */
 void ring_observer_stop(struct ring *ring);
+/* Ends it when it must have seen more than the budget; how many snapshots were such. */
+uint64_t ring_observer_caught(struct ring *ring);
+
+/* Who guards a node's limit, whether or not its agent lives; 0: nobody. */
+pid_t ring_guard(const struct ring *ring, unsigned node);
+/* False: no new guard can be started for this node. */
+void ring_guard_allow(const struct ring *ring, unsigned node, bool allowed);
+/* After what a lease promises, whoever is without one has at most the floor. */
+uint64_t ring_promise_ns(const struct ring *ring);
 
 static inline unsigned ring_left_of(unsigned node)
 {

@@ -141,6 +141,21 @@ int64_t ring_quotas_ucpu(const struct ring *ring)
 	return sum;
 }
 
+void ring_wait_quotas(const struct ring *ring, int64_t least_ucpu)
+{
+	uint64_t from_ns = clock_now_ns();
+
+	while (ring_quotas_ucpu(ring) < least_ucpu) {
+		if (clock_now_ns() - from_ns > RING_PATIENCE_NS) {
+			for (unsigned i = 0; i < RING_NODES; i++)
+				ring_tell(ring, i);
+			ck_abort_msg("the kernel enforces %jd ucpu in all, not %jd",
+				     (intmax_t)ring_quotas_ucpu(ring), (intmax_t)least_ucpu);
+		}
+		ring_pause_ms(50);
+	}
+}
+
 void ring_set_quota(const struct ring *ring, unsigned index, int64_t ucpu)
 {
 	char path[DEMO_PATH_BYTES], text[64];
