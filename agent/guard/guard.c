@@ -31,6 +31,12 @@
 /* Where in the array that is polled. */
 enum { AGENT, LISTEN, TIMER, SIGNALS, FDS };
 
+/*
+ * Agents that have come and died while we were stopped still stand in line, and
+ * the one that is to end us must get in.
+ */
+#define QUEUE 4096
+
 /* No event tells that a group has gone. */
 #define ALONE_MS 100
 
@@ -321,7 +327,7 @@ static int open_socket(struct guard *guard, struct error *reterr)
 		return error_errno(reterr, -errno, "socket");
 	guard->fds[LISTEN].fd = fd;
 	(void)unlink(GUARD_SOCKET); /* of one that was killed: the lock is ours */
-	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, 4) < 0)
+	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, QUEUE) < 0)
 		return error_errno(reterr, -errno, "listen on " GUARD_SOCKET);
 	return 0;
 }

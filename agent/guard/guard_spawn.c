@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +23,8 @@
 /* A process that is being killed ends as soon as the kernel lets it. */
 #define DEATH_MS 2000
 
+#define CONNECT_S 1
+
 static int open_pidfd(pid_t pid)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -29,9 +32,14 @@ static int open_pidfd(pid_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
-/* By way of the directory's descriptor: its path may be longer than an address. */
+/*
+ * By way of the directory's descriptor: its path may be longer than an address.
+ * One that hangs accepts nobody, and its queue may be full of agents that died:
+ * then this would wait for ever.
+ */
 static int connect_to(const char *run_directory, struct error *reterr)
 {
+	const struct timeval patience = { .tv_sec = CONNECT_S };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int directory = open(run_directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int fd = -1, code = 0;
@@ -41,7 +49,9 @@ static int connect_to(const char *run_directory, struct error *reterr)
 	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", directory,
 		 GUARD_SOCKET);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+	if (fd < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0 ||
+	    connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		code = -errno;
 	close(directory);
 	if (code == 0)

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -234,6 +236,42 @@ START_TEST(a_guard_that_is_killed_or_hangs_is_replaced)
 }
 END_TEST
 
+/* As agents do that die before they are answered; the line is longer than they are many. */
+static void knock(const struct ring *ring, unsigned node, unsigned times)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	ck_assert_int_lt(snprintf(address.sun_path, sizeof(address.sun_path), "%s/run/guard",
+				  ring->nodes[node].directory),
+			 sizeof(address.sun_path));
+	for (unsigned i = 0; i < times; i++) {
+		int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+		ck_assert_int_ge(fd, 0);
+		ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+		close(fd);
+	}
+}
+
+START_TEST(a_hung_guard_that_many_agents_came_to_is_replaced)
+{
+	struct ring ring;
+
+	ring_open(&ring, false);
+	at_rest(&ring);
+	pid_t guard = ring_guard(&ring, 0);
+
+	ck_assert_int_gt(guard, 0);
+	ck_assert_int_eq(kill(guard, SIGSTOP), 0);
+	ring_kill(&ring, 0, SIGKILL);
+	knock(&ring, 0, 100);
+	ring_start_and_wait(&ring, 0);
+	ck_assert(!is_there(guard));
+	ring_prove(&ring, 0);
+	ring_close(&ring);
+}
+END_TEST
+
 /* The node's configuration with another on-exit. */
 static void write_on_exit(const struct ring *ring, const char *on_exit)
 {
@@ -313,6 +351,7 @@ Suite *test_suite(void)
 	ring_suite_add(suite, "back", 240, an_agent_that_comes_back_in_time_goes_on_without_a_dip);
 	ring_suite_add(suite, "stopped", 240, an_agent_that_stands_still_is_lowered_and_comes_back);
 	ring_suite_add(suite, "guard", 240, a_guard_that_is_killed_or_hangs_is_replaced);
+	ring_suite_add(suite, "knocks", 240, a_hung_guard_that_many_agents_came_to_is_replaced);
 	ring_suite_add(suite, "keep", 240, on_exit_keep_is_until_the_lease_ends);
 	ring_suite_add(suite, "restore", 240, on_exit_restore_ends_the_guard_first);
 	ring_suite_add(suite, "remove", 240, on_exit_remove_ends_the_guard_first);
