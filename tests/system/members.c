@@ -471,8 +471,7 @@ void members_wait_state(const struct members *members, unsigned index, const cha
 	}
 }
 
-bool members_log_has(const struct members *members, unsigned index, const char *text,
-		     unsigned times)
+static unsigned count_in_log(const struct members *members, unsigned index, const char *text)
 {
 	char path[DEMO_PATH_BYTES], line[1024];
 	unsigned found = 0;
@@ -483,9 +482,23 @@ bool members_log_has(const struct members *members, unsigned index, const char *
 	while (fgets(line, sizeof(line), file) != NULL)
 		found += strstr(line, text) != NULL;
 	fclose(file);
+	return found;
+}
+
+void members_wait_log(const struct members *members, unsigned index, const char *text,
+		      unsigned times)
+{
+	uint64_t from_ns = clock_now_ns();
+	unsigned found;
+
+	/* The next tick may have to say it. */
+	while ((found = count_in_log(members, index, text)) < times &&
+	       clock_now_ns() - from_ns < PATIENCE_NS)
+		members_pause_ms(20);
 	if (found != times)
 		tell(members, index);
-	return found == times;
+	ck_assert_msg(found == times, "'%s' is %u times in the log of %s, not %u", text, found,
+		      members->of[index].name, times);
 }
 
 int64_t members_quota_ucpu(const struct members *members, unsigned index)

@@ -86,8 +86,9 @@ void members_wait_number(const struct members *members, unsigned index, const ch
 			 int64_t least, int64_t most);
 void members_wait_state(const struct members *members, unsigned index, const char *state,
 			const char *reason);
-bool members_log_has(const struct members *members, unsigned index, const char *text,
-		     unsigned times);
+/* So often, and not more often. */
+void members_wait_log(const struct members *members, unsigned index, const char *text,
+		      unsigned times);
 
 /* What the kernel enforces. */
 int64_t members_quota_ucpu(const struct members *members, unsigned index);

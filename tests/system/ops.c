@@ -80,8 +80,8 @@ START_TEST(operations_change_the_share_and_are_answered_once_done)
 	burn.op.amount_ucpu = 1;
 	burn.op.gen = 7;
 	is_refused(burn, "this node is of generation 1, not 7");
-	ck_assert(members_log_has(&members, 0, "operation 1 (mint 0.0300 CPU) of administrator "
-					       "alice: applied", 1));
+	members_wait_log(&members, 0,
+			 "operation 1 (mint 0.0300 CPU) of administrator alice: applied", 1);
 	members_close(&members);
 }
 END_TEST
@@ -182,7 +182,7 @@ START_TEST(an_operation_under_which_the_disk_fails_is_applied_once)
 		for (int k = 0; k < 4; k++)
 			mint(0, 100);
 		ck_assert_int_eq(members_sum_ucpu(&members), 50000 + 400 * (int64_t)(i + 1));
-		ck_assert(members_log_has(&members, 0, "cannot go on", i + 1));
+		members_wait_log(&members, 0, "cannot go on", i + 1);
 		members_stop(&members, 0, SIGKILL);
 	}
 	members_close(&members);
@@ -237,7 +237,7 @@ START_TEST(an_edge_that_is_opened_at_run_time_makes_two_agents_trade)
 	int64_t sum_ucpu = members_sum_ucpu(&members);
 	members_start(&members, 0, NULL);
 	ck_assert(members_wait(&members, 0));
-	ck_assert(members_log_has(&members, 0, "is not reached until an administrator", 1));
+	members_wait_log(&members, 0, "is not reached until an administrator", 1);
 	members_burn(&members, 1, false);
 	members_burn(&members, 0, true);
 	members_pause_ms(1000);
@@ -357,13 +357,13 @@ START_TEST(a_node_joins_trades_leaves_and_comes_back)
 	ck_assert_int_eq(worker_pid(2), 0);
 	ck_assert_int_eq(members_number(&members, 2, "share_ucpu"), 0);
 	ck_assert_int_eq(members_quota_ucpu(&members, 2), MEMBERS_FLOOR_UCPU);
-	ck_assert(members_log_has(&members, 2, "waiting for admission", 1));
+	members_wait_log(&members, 2, "waiting for admission", 1);
 	members_burn(&members, 2, true);
 	members_wait_state(&members, 2, "waiting for admission", "its group is not empty");
 
 	admit(2, 1);
 	members_wait_number(&members, 2, "share_ucpu", BUDGET_UCPU * 7 / 10, BUDGET_UCPU);
-	ck_assert(members_log_has(&members, 2, "admitted as generation 1", 1));
+	members_wait_log(&members, 2, "admitted as generation 1", 1);
 
 	ck_assert_int_gt(worker_pid(2), 0);
 
@@ -478,7 +478,7 @@ START_TEST(a_lease_runs_out_and_the_edge_can_be_closed)
 	ck_assert_int_eq(kill(members.of[1].agent.pid, SIGCONT), 0);
 	members_wait_state(&members, 1, "buried", "isobarctl join");
 	members_wait_number(&members, 1, "enforced_ucpu", 0, MEMBERS_FLOOR_UCPU);
-	ck_assert(members_log_has(&members, 1, "generation 1 was buried", 1));
+	members_wait_log(&members, 1, "generation 1 was buried", 1);
 	members_close(&members);
 }
 END_TEST
@@ -504,7 +504,7 @@ START_TEST(a_node_drains_to_its_floor_and_comes_back)
 	drain = members_op(&members, 0, ISO_OP_DRAIN);
 	members_apply(&members, 0, &drain, NULL);
 	members_wait_number(&members, 0, "share_ucpu", BUDGET_UCPU * 7 / 10, BUDGET_UCPU);
-	ck_assert(members_log_has(&members, 0, "trades with a share of", 1));
+	members_wait_log(&members, 0, "trades with a share of", 1);
 	members_close(&members);
 }
 END_TEST
