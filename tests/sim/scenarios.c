@@ -237,20 +237,21 @@ static const struct scenario noise[] = {
 		.name = "dead band " #value, .setup = { FAIR, .dead_band = (value) },              \
 		.until_s = 300, AT_FIRST, .seeds = 20, ALWAYS, .published = (cells)                \
 	}
-#define BAND_CURVE(factor, cells)                                                                  \
+#define BAND_CURVE(factor, least, cells)                                                           \
 	{                                                                                          \
 		.name = "dead band 0.005, curvature x " #factor,                                   \
 		.setup = { FAIR, .dead_band = 0.005 }, .ablated = SIM_CURVATURE,                   \
-		.curvature = (factor), .until_s = 300, AT_FIRST, .seeds = 20, ALWAYS,              \
-		.published = (cells)                                                               \
+		.curvature = (factor), .until_s = 300, AT_FIRST, .seeds = 20,                      \
+		.within_least = (least), .within_most = 100, .published = (cells)                  \
 	}
 
 static const struct scenario dead_band[] = {
 	BAND(0.002, " 20/20  9.4e-05 2.3e-04         |             |     0     0"),
 	BAND(0.005, " 20/20  2.6e-04 4.8e-04         |             |     0     0"),
 	BAND(0.02, " 20/20  1.0e-03 2.7e-03         |             |     0     0"),
-	BAND_CURVE(0.5, " 20/20  4.1e-04 7.6e-04         |             |     0     0"),
-	BAND_CURVE(0.25, " 20/20  6.8e-04 9.6e-04         |             |     0     0"),
+	BAND_CURVE(0.5, 100, " 20/20  4.1e-04 7.6e-04         |             |     0     0"),
+	/* The published 20 seeds were lucky: of the next 100, 10 fail there, and 8 here. */
+	BAND_CURVE(0.25, 80, " 20/20  6.8e-04 9.6e-04         |             |     0     0"),
 	{ .name = "dead band 0.02, noise 0.02",
 	  .setup = { FAIR, .dead_band = 0.02, .noise = 0.02 }, .until_s = 300, AT_FIRST,
 	  .seeds = 20, ALWAYS,
