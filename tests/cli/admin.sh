@@ -211,8 +211,11 @@ ends 0
 said 'a has got 1 CPU'
 said 'nothing is under way any more'
 proven
+# The least there can be: so all that e has above its floor is missed.
+admin budget set 8cpu --node e
+ends 0
 silent e
-admin budget set 0.2cpu --timeout 2s
+admin budget set 0.08cpu --timeout 2s
 ends 1
 said 'still to be given back: '
 said 'the nodes that answer have nothing above their floors'
@@ -222,7 +225,7 @@ ends 0
 proven
 admin budget show --json
 ends 0
-grep -q '"budget_ucpu": 200000' stdout || complain 'the budget is not there'
+grep -q '"budget_ucpu": 80000' stdout || complain 'the budget is not there'
 
 # Killed at any moment, again and again: resume goes on, and the books are right.
 i=0
