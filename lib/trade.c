@@ -239,8 +239,12 @@ static int64_t decide_on(struct iso_trade *trade, uint32_t k, const struct iso_s
 	struct trade_edge *edge = &trade->edges[k];
 	struct iso_share_heard heard = trade_heard(trade, edge);
 	double remainder_ucpu = (double)edge->remainder_ucpu;
+	struct iso_share_params params = trade->share;
 	struct iso_share_decision decision;
 
+	/* What it cannot use it gives for the smallest gain. */
+	if (trade->ledger->floor_ucpu + room_ucpu > trade->box.ceiling_ucpu)
+		params.dead_band = 0;
 	if (trade->hold || trade->ledger->halt != ISO_HALT_NONE) {
 		edge->reason = ISO_SHARE_HELD;
 		return 0;
@@ -256,7 +260,7 @@ static int64_t decide_on(struct iso_trade *trade, uint32_t k, const struct iso_s
 		return 0;
 	}
 	decision =
-	    iso_share_flow(&trade->share, offer, trade->degree, &heard, room_ucpu, &remainder_ucpu);
+	    iso_share_flow(&params, offer, trade->degree, &heard, room_ucpu, &remainder_ucpu);
 	edge->remainder_ucpu = (float)remainder_ucpu;
 	edge->reason = decision.reason;
 	if (decision.reason == ISO_SHARE_GAVE) {

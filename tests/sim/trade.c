@@ -156,6 +156,28 @@ START_TEST(forgets_that_there_was_more_than_all_could_use)
 }
 END_TEST
 
+START_TEST(keeps_nothing_that_it_cannot_use)
+{
+	struct world_setup setup = fair(test_seed_base() + 60);
+	struct world *world;
+	int64_t reserve = 0;
+
+	setup.dead_band = 0.02;
+	world = world_new(&setup);
+	world_run(world, 60, UINT64_MAX);
+	must_hold(world);
+	for (uint32_t i = 0; i < setup.nodes; i++) {
+		struct iso_trade_status status;
+
+		iso_trade_status(world_node(world, i), &status);
+		reserve += status.share_ucpu - world_enforced(world, i);
+	}
+	/* Quotas are rounded down to 10 µCPU. */
+	ck_assert_int_lt(reserve, setup.nodes * 20);
+	world = world_free(world);
+}
+END_TEST
+
 START_TEST(conserves_every_unit_in_chaos)
 {
 	uint64_t kills[8] = { 0 }, powers[8] = { 0 }, torn = 0, aborts = 0;
@@ -362,6 +384,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, comes_to_the_optimum_on_every_topology);
 	tcase_add_test(tcase, comes_to_the_optimum_with_every_cost_and_coding);
 	tcase_add_test(tcase, forgets_that_there_was_more_than_all_could_use);
+	tcase_add_test(tcase, keeps_nothing_that_it_cannot_use);
 	tcase_add_test(tcase, conserves_every_unit_in_chaos);
 	tcase_add_test(tcase, proves_the_books_while_lives_end_and_begin);
 	tcase_add_test(tcase, everybody_is_back_after_chaos);
