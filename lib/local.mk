@@ -3,12 +3,18 @@ noinst_LIBRARIES += %D%/libisobar.a
 %C%_libisobar_a_SOURCES = \
 	%D%/bytes.h \
 	%D%/checksum.h \
-	%D%/cost.c %D%/cost.h \
 	%D%/graph.c %D%/graph.h \
+	%D%/quantity.c %D%/quantity.h \
+	%D%/rng.c %D%/rng.h \
+	%D%/status.c %D%/status.h \
+	%D%/enforce/demand.c %D%/enforce/demand.h \
+	%D%/enforce/drift.c %D%/enforce/drift.h \
+	%D%/enforce/quota.c %D%/enforce/quota.h \
+	%D%/enforce/quota_phase.c %D%/enforce/quota_phase.h \
 	%D%/ledger/audit.c %D%/ledger/audit.h \
-	%D%/ledger/ledger.c %D%/ledger/ledger.h \
 	%D%/ledger/lease.c %D%/ledger/lease.h \
-	%D%/ledger/ledger_op.c %D%/ledger/ledger_state.h \
+	%D%/ledger/ledger.c %D%/ledger/ledger.h %D%/ledger/ledger_state.h \
+	%D%/ledger/ledger_op.c \
 	%D%/ledger/op.c %D%/ledger/op.h \
 	%D%/ledger/record.c %D%/ledger/record.h \
 	%D%/ledger/registry.c %D%/ledger/registry.h %D%/ledger/registry_state.h \
@@ -17,20 +23,18 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/ledger/registry_issue.c \
 	%D%/ledger/registry_next.c \
 	%D%/ledger/registry_wish.c \
-	%D%/price.h \
-	%D%/demand.c %D%/demand.h \
-	%D%/drift.c %D%/drift.h \
-	%D%/quant.c %D%/quant.h \
-	%D%/quantity.c %D%/quantity.h \
-	%D%/quota.c %D%/quota.h %D%/quota_phase.c %D%/quota_phase.h \
-	%D%/rng.c %D%/rng.h \
-	%D%/share.c %D%/share.h \
+	%D%/quant/quant.c %D%/quant/quant.h \
 	%D%/sim/site.c %D%/sim/site.h \
 	%D%/sim/swarm.c %D%/sim/swarm.h \
-	%D%/status.c %D%/status.h \
-	%D%/trade.c %D%/trade.h %D%/trade_state.h \
-	%D%/trade_drain.c %D%/trade_lease.c %D%/trade_message.c %D%/trade_op.c \
-	%D%/trade_view.c \
+	%D%/trade/cost.c %D%/trade/cost.h \
+	%D%/trade/price.h \
+	%D%/trade/share.c %D%/trade/share.h \
+	%D%/trade/trade.c %D%/trade/trade.h %D%/trade/trade_state.h \
+	%D%/trade/trade_drain.c \
+	%D%/trade/trade_lease.c \
+	%D%/trade/trade_message.c \
+	%D%/trade/trade_op.c \
+	%D%/trade/trade_view.c \
 	%D%/wire/edge.c %D%/wire/edge.h
 # Same result on every machine: no contraction into FMA.
 %C%_libisobar_a_CFLAGS = $(AM_CFLAGS) -ffp-contract=off

@@ -8,7 +8,7 @@
 #include "agent/cgroup/cgroup.h"
 #include "agent/cgroup/cgroup_library.h"
 #include "agent/cgroup/mounts.h"
-#include "lib/drift.h"
+#include "lib/enforce/drift.h"
 
 /* For the files cgroup*.c only. */
 

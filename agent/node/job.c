@@ -17,9 +17,9 @@
 #include "agent/guard/guard_client.h"
 #include "agent/meter/meter.h"
 #include "agent/meter/procuse.h"
-#include "lib/demand.h"
+#include "lib/enforce/demand.h"
 #include "lib/quantity.h"
-#include "lib/quota.h"
+#include "lib/enforce/quota.h"
 
 /* Long enough to smooth over bursts, short enough to follow a co-tenant within seconds. */
 #define DEMAND_TAU_NS	   2000000000u

@@ -80,7 +80,7 @@ const struct job_view *job_view(const struct job *job);
 int job_limit(struct job *job, uint64_t now_ns, int64_t entitled_ucpu, struct error *reterr);
 
 /*
- * Leases (CLOCK_BOOTTIME, UINT64_MAX: none needed; lib/trade.h).  With a guard
+ * Leases (CLOCK_BOOTTIME, UINT64_MAX: none needed; lib/trade/trade.h).  With a guard
  * (conf_is_guarded()) the node
  *   - after job_open() resumes with what the guard knows: 0 if it knew no lease,
  *   - calls job_lease_renew() at each tick, before job_observe(), with

@@ -5,8 +5,8 @@
 /* For job.c, which observes, and job_limit.c, which limits, only. */
 
 #include "agent/node/job.h"
-#include "lib/demand.h"
-#include "lib/quota.h"
+#include "lib/enforce/demand.h"
+#include "lib/enforce/quota.h"
 
 struct guard_client;
 

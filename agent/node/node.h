@@ -12,7 +12,7 @@ struct loop;
 /*
  * One node of the cluster: ledger and journal, neighbours, job and worker,
  * brought together in the one order that keeps the sum of shares equal to the
- * budget (lib/trade.h).  One tick:
+ * budget (lib/trade/trade.h).  One tick:
  *
  *     observe the job -> plan -> lower and read back -> journal -> raise -> send
  */

@@ -5,7 +5,7 @@
 
 #include <assert.h>
 
-/* The configuration in the terms of lib/trade.h. */
+/* The configuration in the terms of lib/trade/trade.h. */
 
 struct iso_cost node_cost(const struct conf *conf, uint64_t demand_ucpu)
 {

@@ -17,8 +17,8 @@
 #include "agent/node/journal.h"
 #include "agent/node/node.h"
 #include "agent/node/peers.h"
-#include "lib/quant.h"
-#include "lib/trade.h"
+#include "lib/quant/quant.h"
+#include "lib/trade/trade.h"
 
 /* Operations that wait for the next ticks. */
 #define NODE_OPS_MAX 8u

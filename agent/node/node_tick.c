@@ -13,7 +13,7 @@
 #include "agent/node/crash.h"
 #include "agent/node/node_private.h"
 
-/* One tick in the order that lib/trade.h demands, and the timer that calls it. */
+/* One tick in the order that lib/trade/trade.h demands, and the timer that calls it. */
 
 static void send_all(struct node *node)
 {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "agent/base/error.h"
-#include "lib/share.h"
+#include "lib/trade/share.h"
 #include "lib/sim/site.h"
 
 #define SHARES_SIZES_MAX 32

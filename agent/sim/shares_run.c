@@ -9,7 +9,7 @@
 
 #include "agent/sim/shares.h"
 #include "lib/graph.h"
-#include "lib/quant.h"
+#include "lib/quant/quant.h"
 #include "lib/sim/swarm.h"
 
 #define SHARE_UCPU 500000

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "lib/cost.h"
+#include "lib/trade/cost.h"
 #include "lib/rng.h"
 
 /*

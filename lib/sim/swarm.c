@@ -9,7 +9,7 @@
 #include "lib/carve.h"
 #include "lib/checksum.h"
 #include "lib/rng.h"
-#include "lib/trade.h"
+#include "lib/trade/trade.h"
 
 struct swarm_node {
 	struct iso_trade *trade;

@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 #include "lib/graph.h"
-#include "lib/share.h"
+#include "lib/trade/share.h"
 #include "lib/sim/site.h"
 #include "lib/status.h"
 
 /*
- * Many nodes of the real trading core (lib/trade.h) in one memory, under a
+ * Many nodes of the real trading core (lib/trade/trade.h) in one memory, under a
  * simulated clock and network: every message is encoded, lost or delayed,
  * decoded and taken in as between agents.  The kernel is ideal: what a node
  * may enforce, it does at once; its journal never fails.

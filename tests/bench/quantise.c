@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/quant_vector.h"
+#include "lib/quant/quant_vector.h"
 #include "lib/rng.h"
 #include "tests/bench/bench.h"
 

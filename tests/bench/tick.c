@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/trade.h"
+#include "lib/trade/trade.h"
 #include "tests/bench/bench.h"
 
 #define DEGREE	   ISO_DEGREE_MAX

@@ -9,7 +9,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/cgroup/cgroup.h"
-#include "lib/quota.h"
+#include "lib/enforce/quota.h"
 #include "tests/fs/group.h"
 #include "tests/test.h"
 

@@ -6,7 +6,7 @@
 
 #include "lib/bytes.h"
 #include "lib/checksum.h"
-#include "lib/trade.h"
+#include "lib/trade/trade.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lib/bytes.h"
-#include "lib/trade.h"
+#include "lib/trade/trade.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -44,12 +44,12 @@ mutate_needs = %D%/mutants.sed %D%/mutate.sh
 	$(mutate) lib/ledger/ledger_op.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
 %D%/broken_lease.c: lib/ledger/lease.c $(mutate_needs)
 	$(mutate) lib/ledger/lease.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
-%D%/broken_trade_op.c: lib/trade_op.c $(mutate_needs)
-	$(mutate) lib/trade_op.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
+%D%/broken_trade_op.c: lib/trade/trade_op.c $(mutate_needs)
+	$(mutate) lib/trade/trade_op.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
 %D%/broken_record.c: lib/ledger/record.c $(mutate_needs)
 	$(mutate) lib/ledger/record.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
-%D%/broken_message.c: lib/trade_message.c $(mutate_needs)
-	$(mutate) lib/trade_message.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
+%D%/broken_message.c: lib/trade/trade_message.c $(mutate_needs)
+	$(mutate) lib/trade/trade_message.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
 CLEANFILES += %D%/broken_ledger.c %D%/broken_ledger_op.c %D%/broken_lease.c \
 	%D%/broken_record.c %D%/broken_message.c %D%/broken_trade_op.c
 

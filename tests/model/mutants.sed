@@ -39,14 +39,14 @@
 /^static bool never_complete(/,/^}/s/if (seals.intact > 0/if (broken(MODEL_PASS_OVER) || broken(MODEL_NO_PASS_OVER)) return broken(MODEL_PASS_OVER); else &/
 /^enum iso_status iso_record_recover(/,/^}/s/record\[1\].seq > record\[0\].seq)/(broken(MODEL_OLDER_SLOT) != (record[1].seq > record[0].seq)))/
 
-# lib/trade_message.c
+# lib/trade/trade_message.c
 /^static enum iso_status check_envelope(/,/^}/s/if (frame->destination_gen != ledger->gen ||/if (broken(MODEL_NO_GENERATION)) (void)0; else &/
 /^enum iso_status iso_trade_receive(/,/^}/s/ledger->phase == ISO_LEDGER_OPENED)/(ledger->phase == ISO_LEDGER_OPENED \&\& !broken(MODEL_EARLY_EAR)))/
 /^static enum iso_status check_envelope(/,/^}/s/if (!trade_edge_live(trade, \*ret_index))/if (!broken(MODEL_ANSWER_CLOSED) \&\& !trade_edge_live(trade, *ret_index))/
 /^enum iso_status iso_trade_receive(/,/^}/s/return drop(trade, ISO_DROP_HALTED, status);/if (!broken(MODEL_ANSWER_CLOSED) || status != ISO_E_UNKNOWN) &/
 /^enum iso_status iso_trade_message(/,/^}/s/(!trade_edge_live(trade, index) \&\&/(!broken(MODEL_ANSWER_CLOSED) \&\& !trade_edge_live(trade, index) \&\&/
 
-# lib/trade_op.c
+# lib/trade/trade_op.c
 /^static enum iso_status may_close(/,/^}/s/if (!trade_bit(trade->closing, index))/if (!trade_bit(trade->closing, index) \&\& !broken(MODEL_GRANTER_FORGETS) \&\& !broken(MODEL_WAIT_FROM_HEARD))/
 /^static enum iso_status may_close(/,/^}/s/return iso_trade_may_close(/return broken(MODEL_CLOSE_EARLY) || iso_trade_may_close(/
 /^bool iso_trade_done(/,/^}/s/trade_bit(trade->frozen, index)/(broken(MODEL_LEAVE_UNFROZEN) || trade_bit(trade->frozen, index))/

@@ -2,8 +2,8 @@
 #ifndef ISO_MODEL_NODE_PRIVATE_H
 #define ISO_MODEL_NODE_PRIVATE_H
 
-#include "lib/trade.h"
-#include "lib/trade_state.h"
+#include "lib/trade/trade.h"
+#include "lib/trade/trade_state.h"
 #include "tests/model/node.h"
 
 /* Inside of node.c, step.c and fault.c only. */

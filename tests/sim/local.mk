@@ -38,9 +38,9 @@ soak-sim: %D%/soak
 ablate = $(AM_V_GEN)$(MKDIR_P) %D% && cd $(srcdir) && \
 	$(SHELL) tests/model/mutate.sh %D%/ablate.sed
 ablate_needs = %D%/ablate.sed tests/model/mutate.sh
-%D%/ablated_share.c: lib/share.c $(ablate_needs)
-	$(ablate) lib/share.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
-%D%/ablated_cost.c: lib/cost.c $(ablate_needs)
-	$(ablate) lib/cost.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
+%D%/ablated_share.c: lib/trade/share.c $(ablate_needs)
+	$(ablate) lib/trade/share.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
+%D%/ablated_cost.c: lib/trade/cost.c $(ablate_needs)
+	$(ablate) lib/trade/cost.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
 CLEANFILES += $(sim_ablated)
 EXTRA_DIST += %D%/ablate.sed

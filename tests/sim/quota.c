@@ -6,7 +6,7 @@
  */
 #include "config.h"
 
-#include "lib/quota.h"
+#include "lib/enforce/quota.h"
 #include "tests/test.h"
 
 #define CPUS     2

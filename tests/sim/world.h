@@ -8,7 +8,7 @@
 
 #include "lib/graph.h"
 #include "lib/rng.h"
-#include "lib/trade.h"
+#include "lib/trade/trade.h"
 
 /*
  * A cluster of real iso_trade nodes under a simulated network, kernel, page

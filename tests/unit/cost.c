@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "lib/cost.h"
+#include "lib/trade/cost.h"
 
 #include <math.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "lib/demand.h"
+#include "lib/enforce/demand.h"
 #include "tests/test.h"
 
 #define TAU_NS 2000000000u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "lib/drift.h"
+#include "lib/enforce/drift.h"
 #include "tests/test.h"
 
 #define S 1000000000ull

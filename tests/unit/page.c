@@ -18,7 +18,7 @@
 #include "lib/bytes.h"
 #include "lib/checksum.h"
 #include "lib/ledger/record.h"
-#include "lib/quant.h"
+#include "lib/quant/quant.h"
 #include "lib/wire/edge.h"
 #include "lib/wire/train.h"
 #include "lib/wire/worker.h"

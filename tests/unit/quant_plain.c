@@ -12,4 +12,4 @@
 #define iso_quant_vector_decode plain_quant_vector_decode
 #define iso_quant_vector_apply  plain_quant_vector_apply
 
-#include "lib/quant_vector.c"
+#include "lib/quant/quant_vector.c"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "lib/quant_vector.h"
+#include "lib/quant/quant_vector.h"
 #include "tests/test.h"
 
 #include <float.h>

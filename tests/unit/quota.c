@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "lib/quota.h"
+#include "lib/enforce/quota.h"
 #include "tests/test.h"
 
 #define MS 1000000ull

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "lib/share.h"
+#include "lib/trade/share.h"
 
 #include <math.h>
 #include <signal.h>

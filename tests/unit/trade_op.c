@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "lib/trade.h"
+#include "lib/trade/trade.h"
 #include "tests/test.h"
 
 #define NODES	    3u

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* For lib/quota*.c only. */
+/* For quota.c and quota_phase.c only. */
 
 /*
  * Where in its period the kernel refills a group's quota.  Nothing says so;

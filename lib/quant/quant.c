@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "lib/quant.h"
+#include "lib/quant/quant.h"
 
 #include <assert.h>
 #include <stdbool.h>

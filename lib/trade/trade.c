@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "lib/trade.h"
+#include "lib/trade/trade.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "lib/bytes.h"
 #include "lib/checksum.h"
-#include "lib/trade_state.h"
+#include "lib/trade/trade_state.h"
 
 _Static_assert(sizeof(struct trade_edge) == 64, "8 KiB a node hang on it");
 

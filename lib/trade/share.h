@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/cost.h"
-#include "lib/quant.h"
+#include "lib/trade/cost.h"
+#include "lib/quant/quant.h"
 
 /*
  * Who gives how much: how prices are coded on an edge, the price a node

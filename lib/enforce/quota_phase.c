@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "lib/quota_phase.h"
+#include "lib/enforce/quota_phase.h"
 
 #include <assert.h>
 #include <string.h>

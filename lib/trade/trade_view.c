@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "lib/trade_state.h"
+#include "lib/trade/trade_state.h"
 
 const char *iso_trade_drop_text(enum iso_trade_drop drop)
 {

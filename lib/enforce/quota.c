@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "lib/quota.h"
+#include "lib/enforce/quota.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "lib/quantity.h"
-#include "lib/quota_phase.h"
+#include "lib/enforce/quota_phase.h"
 
 /*
  * Numbers below were measured on two CPUs, period 100 ms, with a pool that

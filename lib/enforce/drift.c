@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "lib/drift.h"
+#include "lib/enforce/drift.h"
 
 #include <assert.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <assert.h>
 
-#include "lib/trade_state.h"
+#include "lib/trade/trade_state.h"
 
 /* Whoever has an edge can be buried, and so holds what is above its floor under a lease. */
 static bool needs_lease(const struct iso_trade *trade)

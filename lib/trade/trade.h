@@ -6,13 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/cost.h"
+#include "lib/trade/cost.h"
 #include "lib/ledger/audit.h"
 #include "lib/ledger/lease.h"
 #include "lib/ledger/ledger.h"
 #include "lib/ledger/op.h"
 #include "lib/ledger/record.h"
-#include "lib/share.h"
+#include "lib/trade/share.h"
 #include "lib/status.h"
 #include "lib/wire/edge.h"
 

@@ -2,9 +2,9 @@
 #ifndef ISO_TRADE_STATE_H
 #define ISO_TRADE_STATE_H
 
-#include "lib/trade.h"
+#include "lib/trade/trade.h"
 
-/* Inside of lib/trade*.c only: everyone else goes by lib/trade.h. */
+/* Inside of lib/trade/ only: everyone else goes by lib/trade/trade.h. */
 
 /*
  * Prices shown to a neighbour that it may name as reference of its next one:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "lib/share.h"
+#include "lib/trade/share.h"
 
 #include <assert.h>
 #include <math.h>

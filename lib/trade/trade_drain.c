@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <assert.h>
 
-#include "lib/trade_state.h"
+#include "lib/trade/trade_state.h"
 
 static int64_t smaller(int64_t a, int64_t b)
 {

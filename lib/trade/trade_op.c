@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "lib/trade_state.h"
+#include "lib/trade/trade_state.h"
 
 /* What leases say to a CLOSE; ISO_OK: the ledger decides. */
 static enum iso_status may_close(struct iso_trade *trade, const struct iso_op *op)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "lib/cost.h"
+#include "lib/trade/cost.h"
 
 #include <assert.h>
 #include <math.h>

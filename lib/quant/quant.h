@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "lib/price.h"
+#include "lib/trade/price.h"
 #include "lib/status.h"
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "lib/quant_vector.h"
+#include "lib/quant/quant_vector.h"
 
 #include <assert.h>
 #include <float.h>

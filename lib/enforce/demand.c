@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "lib/demand.h"
+#include "lib/enforce/demand.h"
 
 #include <assert.h>
 #include <math.h>

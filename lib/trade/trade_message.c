@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <assert.h>
 
-#include "lib/trade_state.h"
+#include "lib/trade/trade_state.h"
 
 static enum iso_status drop(struct iso_trade *trade, enum iso_trade_drop why,
 			    enum iso_status status)
