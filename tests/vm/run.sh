@@ -56,7 +56,7 @@ sed -i 's|^mount -t overlay.*|&\ncp /environment /root/environment|' "$work/root
 # an exit to qemu, at every switch that is measured.
 status=0
 # shellcheck disable=SC2086 # a list
-timeout "${ISO_VM_SECONDS:-240}" qemu-system-x86_64 -accel tcg,thread=single \
+timeout "${ISO_VM_SECONDS:-300}" qemu-system-x86_64 -accel tcg,thread=single \
 	-m 1024 -smp 2 -display none -monitor none -no-reboot -nodefaults \
 	-kernel "$kernel/vmlinuz" -initrd "$work/initrd" \
 	-append 'console=ttyS0 quiet panic=-1 psi=1 tsc=reliable clocksource=tsc' \
