@@ -327,7 +327,8 @@ static int open_socket(struct guard *guard, struct error *reterr)
 		return error_errno(reterr, -errno, "socket");
 	guard->fds[LISTEN].fd = fd;
 	(void)unlink(GUARD_SOCKET); /* of one that was killed: the lock is ours */
-	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, QUEUE) < 0)
+	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    listen(fd, QUEUE) < 0)
 		return error_errno(reterr, -errno, "listen on " GUARD_SOCKET);
 	return 0;
 }

@@ -57,7 +57,7 @@ static void partition(struct ring *ring, enum proxy_mode mode, unsigned busy)
 	proxy_halves(ring, mode);
 	for (unsigned i = 0; i < RING_NODES; i++)
 		while (ring_up(ring, i) != (i == 3 ? 2 : 1))
-			ring_pause_ms(50);
+			stage_pause_ms(50);
 	int64_t half = half_ucpu(ring);
 	ring_burn(ring, 3, false);
 	ring_burn(ring, busy, true);
@@ -131,7 +131,7 @@ START_TEST(a_second_agent_is_refused_and_the_first_unharmed)
 	/* When the first has gone, whatever way, the journal is free. */
 	ring_kill(ring, 0, SIGKILL);
 	ring_start(ring, 0, &(struct ring_start){ .conf = "conf2" });
-	ring_pause_ms(500);
+	stage_pause_ms(500);
 	ck_assert_int_eq(start_second(ring, "conf", "in use by another isobard"), 1);
 	ring_kill(ring, 0, SIGTERM);
 	ring_start_and_wait(ring, 0);
@@ -175,7 +175,7 @@ static void fail_disk(struct ring *ring, unsigned node, const char *disk)
 			ring_burn(ring, turns / 10 % RING_NODES, turns / 10 % 10 < RING_NODES);
 		turns++;
 		ring_check_edges(ring);
-		ring_pause_ms(50);
+		stage_pause_ms(50);
 	}
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 1) {
 		ring_tell(ring, node);
@@ -265,7 +265,7 @@ static void wait_stopped(const struct ring *ring, unsigned node)
 			ck_abort_msg("node %u does not notice that its journal is an old one",
 				     node);
 		}
-		ring_pause_ms(1);
+		stage_pause_ms(1);
 	}
 }
 
@@ -280,7 +280,7 @@ static void forget_gains(struct ring *ring, unsigned node)
 	uint64_t sent = sent_of(ring, node);
 	ring_burn(ring, 0, true);
 	while (sent_of(ring, node) <= sent)
-		ring_pause_ms(5);
+		stage_pause_ms(5);
 	ring_burn(ring, 0, false);
 	ring_burn(ring, node, true);
 	ring_wait_share(ring, node, RING_BUDGET_UCPU / 4, RING_BUDGET_UCPU);
@@ -348,7 +348,7 @@ START_TEST(an_old_journal_that_owned_more_is_never_enforced)
 	wait_stopped(ring, 4);
 	printf("# an old journal that owned more: noticed after %ju ms\n",
 	       (uintmax_t)(clock_now_ns() - from_ns) / MS_NS);
-	ring_pause_ms(1000);
+	stage_pause_ms(1000);
 	ck_assert(ring_is(ring, 4, "degraded"));
 	ring_close(ring); /* whose observer has seen every moment */
 }
@@ -358,7 +358,7 @@ static bool program_has(const char *program, const char *text)
 {
 	static char bytes[16u << 20];
 	char path[DEMO_PATH_BYTES];
-	FILE *file = fopen(ring_build_path(program, path), "re");
+	FILE *file = fopen(stage_build_path(program, path), "re");
 
 	ck_assert_ptr_nonnull(file);
 	size_t size = fread(bytes, 1, sizeof(bytes), file);
@@ -378,18 +378,18 @@ END_TEST
 
 Suite *test_suite(void)
 {
-	Suite *suite = ring_suite_create("faults");
+	Suite *suite = stage_suite_create("faults");
 
-	ring_suite_add(suite, "points", TIMEOUT_S,
+	stage_suite_add(suite, "points", TIMEOUT_S,
 		       the_program_that_is_installed_has_no_crash_points);
 
-	ring_suite_add(suite, "partition", TIMEOUT_S, partitions_trade_within_and_join_again);
-	ring_suite_add(suite, "second", TIMEOUT_S,
+	stage_suite_add(suite, "partition", TIMEOUT_S, partitions_trade_within_and_join_again);
+	stage_suite_add(suite, "second", TIMEOUT_S,
 		       a_second_agent_is_refused_and_the_first_unharmed);
-	ring_suite_add(suite, "disk", TIMEOUT_S,
+	stage_suite_add(suite, "disk", TIMEOUT_S,
 		       a_failing_disk_ends_the_agent_with_its_limit_lowered);
-	ring_suite_add(suite, "amnesia", TIMEOUT_S, an_old_journal_is_noticed_and_stops_the_trade);
-	ring_suite_add(suite, "excess", TIMEOUT_S,
+	stage_suite_add(suite, "amnesia", TIMEOUT_S, an_old_journal_is_noticed_and_stops_the_trade);
+	stage_suite_add(suite, "excess", TIMEOUT_S,
 		       an_old_journal_that_owned_more_is_never_enforced);
 	return suite;
 }

@@ -236,7 +236,7 @@ static void turn(struct fire *fire)
 			      &fire->rng, &fire->weather);
 		fire->weather_ns = fire_within_ms(fire, 50, 400);
 	}
-	ring_pause_ms(3);
+	stage_pause_ms(3);
 }
 
 /* Nobody shoots any more: everybody is up, the sum is proven, and shares follow demand. */
@@ -386,10 +386,11 @@ END_TEST
 /* 5 ms with the least above the budget. */
 static void exceed_for_a_moment(const struct ring *ring)
 {
-	ring_set_quota(ring, 0, RING_BUDGET_UCPU - (int64_t)(RING_NODES - 1) * RING_FLOOR_UCPU + 10);
-	ring_pause_ms(5);
+	ring_set_quota(ring, 0,
+		       RING_BUDGET_UCPU - (int64_t)(RING_NODES - 1) * RING_FLOOR_UCPU + 10);
+	stage_pause_ms(5);
 	ring_set_quota(ring, 0, RING_FLOOR_UCPU);
-	ring_pause_ms(20);
+	stage_pause_ms(20);
 }
 
 START_TEST(the_observer_catches_what_lasts_five_milliseconds)
@@ -399,7 +400,7 @@ START_TEST(the_observer_catches_what_lasts_five_milliseconds)
 	ring_open(&ring, false);
 	for (unsigned i = 0; i < RING_NODES; i++)
 		ring_set_quota(&ring, i, RING_FLOOR_UCPU);
-	ring_pause_ms(500);
+	stage_pause_ms(500);
 	for (unsigned i = 0; i < 20; i++)
 		exceed_for_a_moment(&ring);
 	uint64_t caught = ring_observer_caught(&ring);
@@ -424,7 +425,7 @@ START_TEST(the_observer_catches_agents_that_lower_too_late)
 	for (unsigned turns = 0; turns < 10 && caught == 0; turns++) {
 		for (unsigned i = 0; i < RING_NODES; i++)
 			ring_burn(&ring, i, i == turns % RING_NODES);
-		ring_pause_ms(3000);
+		stage_pause_ms(3000);
 		caught = ring_observer_caught(&ring);
 		ring_observer_start(&ring);
 		printf("# observer: %ju snapshots above the budget after %u s\n",
@@ -440,14 +441,14 @@ END_TEST
 
 Suite *test_suite(void)
 {
-	Suite *suite = ring_suite_create("agents under fire");
+	Suite *suite = stage_suite_create("agents under fire");
 
-	ring_suite_add(suite, "moments", TIMEOUT_S,
+	stage_suite_add(suite, "moments", TIMEOUT_S,
 		       the_observer_catches_what_lasts_five_milliseconds);
-	ring_suite_add(suite, "late", TIMEOUT_S, the_observer_catches_agents_that_lower_too_late);
-	ring_suite_add(suite, "kills", TIMEOUT_S,
+	stage_suite_add(suite, "late", TIMEOUT_S, the_observer_catches_agents_that_lower_too_late);
+	stage_suite_add(suite, "kills", TIMEOUT_S,
 		       kills_at_every_step_exceed_nothing_and_lose_nothing);
-	ring_suite_add(suite, "lines", TIMEOUT_S,
+	stage_suite_add(suite, "lines", TIMEOUT_S,
 		       late_lost_doubled_and_swapped_messages_and_kills_exceed_nothing);
 	return suite;
 }

@@ -25,8 +25,8 @@ static void check_floor(struct fire *fire, unsigned node, const char *who, uint6
 	if (quota_ucpu <= RING_FLOOR_UCPU)
 		return;
 	ring_tell(&fire->ring, node);
-	ck_abort_msg("n%u, whose %s was stopped %ju ms ago: the kernel enforces %jd ucpu", node, who,
-		     (uintmax_t)(clock_boot_ns() - since_ns) / MS_NS, (intmax_t)quota_ucpu);
+	ck_abort_msg("n%u, whose %s was stopped %ju ms ago: the kernel enforces %jd ucpu", node,
+		     who, (uintmax_t)(clock_boot_ns() - since_ns) / MS_NS, (intmax_t)quota_ucpu);
 }
 
 /* The agent stands still; its guard, to which nothing was done, has lowered. */
@@ -78,7 +78,7 @@ static void kill_guard(struct fire *fire, unsigned node)
 
 static void pause_a_little(struct fire *fire)
 {
-	ring_pause_ms((unsigned)iso_rng_below(&fire->rng, 2) *
+	stage_pause_ms((unsigned)iso_rng_below(&fire->rng, 2) *
 		      (unsigned)iso_rng_below(&fire->rng, 30));
 }
 
@@ -143,7 +143,7 @@ void fire_guard_end(struct fire *fire, unsigned node)
 	if (pid > 0)
 		(void)kill(pid, SIGKILL);
 	while (ring_guard(&fire->ring, node) != 0)
-		ring_pause_ms(1);
+		stage_pause_ms(1);
 	fire_guard_calm(fire, node);
 	fire->guards[node].hit_ns = clock_boot_ns();
 }

@@ -343,17 +343,18 @@ END_TEST
 
 Suite *test_suite(void)
 {
-	Suite *suite = ring_suite_create("lease");
+	Suite *suite = stage_suite_create("lease");
 
-	ring_suite_add(suite, "unheard", 240,
+	stage_suite_add(suite, "unheard", 240,
 		       a_node_that_nobody_answers_keeps_its_floor_and_its_share);
-	ring_suite_add(suite, "killed", 240, a_killed_agents_limit_stays_until_the_lease_ends);
-	ring_suite_add(suite, "back", 240, an_agent_that_comes_back_in_time_goes_on_without_a_dip);
-	ring_suite_add(suite, "stopped", 240, an_agent_that_stands_still_is_lowered_and_comes_back);
-	ring_suite_add(suite, "guard", 240, a_guard_that_is_killed_or_hangs_is_replaced);
-	ring_suite_add(suite, "knocks", 240, a_hung_guard_that_many_agents_came_to_is_replaced);
-	ring_suite_add(suite, "keep", 240, on_exit_keep_is_until_the_lease_ends);
-	ring_suite_add(suite, "restore", 240, on_exit_restore_ends_the_guard_first);
-	ring_suite_add(suite, "remove", 240, on_exit_remove_ends_the_guard_first);
+	stage_suite_add(suite, "killed", 240, a_killed_agents_limit_stays_until_the_lease_ends);
+	stage_suite_add(suite, "back", 240, an_agent_that_comes_back_in_time_goes_on_without_a_dip);
+	stage_suite_add(suite, "stopped", 240,
+			an_agent_that_stands_still_is_lowered_and_comes_back);
+	stage_suite_add(suite, "guard", 240, a_guard_that_is_killed_or_hangs_is_replaced);
+	stage_suite_add(suite, "knocks", 240, a_hung_guard_that_many_agents_came_to_is_replaced);
+	stage_suite_add(suite, "keep", 240, on_exit_keep_is_until_the_lease_ends);
+	stage_suite_add(suite, "restore", 240, on_exit_restore_ends_the_guard_first);
+	stage_suite_add(suite, "remove", 240, on_exit_remove_ends_the_guard_first);
 	return suite;
 }

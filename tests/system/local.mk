@@ -36,10 +36,11 @@ check_PROGRAMS += %D%/disk.so
 %C%_disk_so_LDADD =
 
 if HAVE_CHECK
+system_stage = %D%/stage.c %D%/stage.h
 system_ring = %D%/proxy.c %D%/proxy.h %D%/ring.c %D%/ring.h \
-	%D%/ring_guard.c %D%/ring_look.c
+	%D%/ring_guard.c %D%/ring_look.c $(system_stage)
 host_tests += %D%/fire %D%/faults %D%/lease %D%/ops %D%/promise
-%C%_ops_SOURCES = %D%/members.c %D%/members.h %D%/ops.c
+%C%_ops_SOURCES = %D%/members.c %D%/members.h %D%/ops.c $(system_stage)
 %C%_ops_LDADD = tests/demo/libdemo.a $(test_libs)
 %C%_fire_SOURCES = %D%/fire.c %D%/fire.h %D%/fire_guard.c %D%/detour.h $(system_ring)
 %C%_fire_LDADD = tests/demo/libdemo.a $(test_libs)

@@ -3,13 +3,10 @@
 
 #include "tests/system/members.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -23,82 +20,6 @@
 
 #define S_NS	    1000000000ull
 #define PATIENCE_NS (60 * S_NS)
-
-static struct groups groups;
-
-static void open_groups(void)
-{
-	struct error error;
-
-	ck_assert_msg(groups_create(&groups, &error) == 0, "%s", error.text);
-}
-
-static void close_groups(void)
-{
-	struct error error;
-
-	(void)groups_kill(&groups);
-	if (groups_remove(&groups, &error) < 0)
-		printf("# %s\n", error.text);
-}
-
-Suite *members_suite_create(const char *name)
-{
-	struct error error;
-
-	if (geteuid() != 0)
-		test_skip_all("needs root");
-	if (groups_find(&groups, &error) < 0)
-		test_skip_all(error.text);
-	(void)groups_sweep(&groups);
-	return suite_create(name);
-}
-
-void members_suite_add(Suite *suite, const char *name, int timeout_s, const TTest *test)
-{
-	TCase *tcase = tcase_create(name);
-
-	/* Outside of the forked test: what it leaves when it fails is removed all the same. */
-	tcase_add_unchecked_fixture(tcase, open_groups, close_groups);
-	tcase_set_timeout(tcase, timeout_s);
-	tcase_add_test(tcase, test);
-	suite_add_tcase(suite, tcase);
-}
-
-void members_pause_ms(unsigned ms)
-{
-	nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L },
-		  NULL);
-}
-
-/* Below those that the kernel gives to who connects, see ring.c. */
-static unsigned free_port(void)
-{
-	static unsigned next;
-
-	if (next == 0)
-		next = 10000 + (unsigned)getpid() * 16 % 20000;
-	for (unsigned tries = 0; tries < 1000; tries++, next++) {
-		struct sockaddr_in address = { .sin_family = AF_INET,
-					       .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-					       .sin_port = htons((uint16_t)next) };
-		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		int r = bind(fd, (struct sockaddr *)&address, sizeof(address));
-
-		close(fd);
-		if (r == 0)
-			return next++;
-	}
-	ck_abort_msg("no free port");
-}
-
-static const char *build_path(const char *file, char ret_path[DEMO_PATH_BYTES])
-{
-	const char *builddir = getenv("top_builddir");
-
-	path_join(ret_path, builddir != NULL ? builddir : ".", file);
-	return ret_path;
-}
 
 static void make_worker(const struct members *members)
 {
@@ -131,13 +52,14 @@ void members_open(struct members *members, int64_t budget_ucpu)
 
 		snprintf(member->name, sizeof(member->name), "%c", 'a' + (int)i);
 		snprintf(member->address, sizeof(member->address), "tcp://127.0.0.1:%u",
-			 free_port());
+			 stage_free_port());
 		snprintf(member->admin_address, sizeof(member->admin_address),
-			 "tcp://127.0.0.1:%u", free_port());
+			 "tcp://127.0.0.1:%u", stage_free_port());
 		path_join(member->directory, members->directory, member->name);
 		ck_assert_int_eq(mkdir(member->directory, 0700), 0);
-		ck_assert_msg(groups_add(&groups, member->name, &error) == 0, "%s", error.text);
-		groups_directory(&groups, member->name, member->group);
+		ck_assert_msg(groups_add(&stage_groups, member->name, &error) == 0, "%s",
+			      error.text);
+		groups_directory(&stage_groups, member->name, member->group);
 		ck_assert_int_eq(curve_keypair_new(&member->keys, &error), 0);
 		path_join(secret, member->directory, "secret");
 		path_join(public, member->directory, "public");
@@ -149,7 +71,7 @@ void members_open(struct members *members, int64_t budget_ucpu)
 static void remove_group(const char *path)
 {
 	for (unsigned try = 0; try < 100 && rmdir(path) < 0; try++)
-		members_pause_ms(20);
+		stage_pause_ms(20);
 	ck_assert_int_lt(access(path, F_OK), 0);
 }
 
@@ -171,7 +93,7 @@ void members_make(struct members *members, unsigned index, int64_t endowment_ucp
 	char path[DEMO_PATH_BYTES], group[DEMO_PATH_BYTES], command[3 * DEMO_PATH_BYTES],
 	    guard[DEMO_PATH_BYTES];
 
-	groups_path(&groups, member->name, group);
+	groups_path(&stage_groups, member->name, group);
 	path_join(path, member->directory, "conf");
 	FILE *file = fopen(path, "we");
 	ck_assert_ptr_nonnull(file);
@@ -186,7 +108,7 @@ void members_make(struct members *members, unsigned index, int64_t endowment_ucp
 		member->address, member->admin_address, member->directory, member->directory,
 		member->directory, MEMBERS_TICK_MS,
 		members->lease != NULL ? members->lease : "off",
-		build_path("agent/isobar-guard", guard), members->administrator.public_key);
+		stage_build_path("agent/isobar-guard", guard), members->administrator.public_key);
 	if (members->trains)
 		fprintf(file,
 			"training { coordinator = tcp://127.0.0.1:1\n coordinator-key = '%s'\n"
@@ -197,7 +119,8 @@ void members_make(struct members *members, unsigned index, int64_t endowment_ucp
 		fprintf(file, "endowment = %jducpu\n", (intmax_t)endowment_ucpu);
 	ck_assert_int_eq(fclose(file), 0);
 	snprintf(command, sizeof(command), "%s --init %s -f %s >/dev/null",
-		 build_path("agent/isobard", group), endowment_ucpu > 0 ? "" : "--join", path);
+		 stage_build_path("agent/isobard", group),
+		 endowment_ucpu > 0 ? "" : "--join", path);
 	ck_assert_int_eq(system(command), 0);
 }
 
@@ -210,14 +133,14 @@ void members_start(struct members *members, unsigned index, const char *crash)
 
 	path_join(conf, member->directory, "conf");
 	path_join(log, member->directory, "log");
-	build_path(crash != NULL ? "tests/system/isobard-crash" : "agent/isobard", program);
+	stage_build_path(crash != NULL ? "tests/system/isobard-crash" : "agent/isobard", program);
 	if (crash != NULL)
 		setenv("ISO_CRASH_AT", crash, 1);
 	else
 		unsetenv("ISO_CRASH_AT");
 	if (members->disk != NULL) {
 		setenv("ISO_DISK", members->disk, 1);
-		setenv("LD_PRELOAD", build_path("tests/system/disk.so", shim), 1);
+		setenv("LD_PRELOAD", stage_build_path("tests/system/disk.so", shim), 1);
 	}
 	const char *const argv[] = { program, "-f", conf, NULL };
 	struct launch launch = { .argv = argv, .log = log };
@@ -261,7 +184,7 @@ bool members_wait(struct members *members, unsigned index)
 			tell(members, index);
 			ck_abort_msg("%s does not start", members->of[index].name);
 		}
-		members_pause_ms(10);
+		stage_pause_ms(10);
 	}
 	json_decref(reply);
 	return true;
@@ -291,7 +214,7 @@ void members_burn(struct members *members, unsigned index, bool on)
 	}
 	if (!on || member->burner.pid > 0)
 		return;
-	const char *const argv[] = { build_path("tests/demo/cotenant", program), NULL };
+	const char *const argv[] = { stage_build_path("tests/demo/cotenant", program), NULL };
 	struct launch launch = { .argv = argv, .group = member->group };
 	ck_assert_msg(child_start(&member->burner, "cotenant", &launch, &error) == 0, "%s",
 		      error.text);
@@ -383,7 +306,7 @@ void members_apply(struct members *members, unsigned index, const struct opjson_
 		/* It has crashed, as it was told to: once more, and for good this time. */
 		if (reply == NULL && members_ended(members, index))
 			members_start(members, index, NULL);
-		members_pause_ms(20);
+		stage_pause_ms(20);
 	}
 	if (ret_moved_ucpu != NULL)
 		*ret_moved_ucpu = answer.moved_ucpu;
@@ -442,7 +365,7 @@ void members_wait_number(const struct members *members, unsigned index, const ch
 			ck_abort_msg("%s: %s is %jd, not %jd to %jd", members->of[index].name, key,
 				     (intmax_t)number, (intmax_t)least, (intmax_t)most);
 		}
-		members_pause_ms(30);
+		stage_pause_ms(30);
 	}
 }
 
@@ -467,7 +390,7 @@ void members_wait_state(const struct members *members, unsigned index, const cha
 		json_decref(status);
 		if (good)
 			return;
-		members_pause_ms(30);
+		stage_pause_ms(30);
 	}
 }
 
@@ -494,7 +417,7 @@ void members_wait_log(const struct members *members, unsigned index, const char 
 	/* The next tick may have to say it. */
 	while ((found = count_in_log(members, index, text)) < times &&
 	       clock_now_ns() - from_ns < PATIENCE_NS)
-		members_pause_ms(20);
+		stage_pause_ms(20);
 	if (found != times)
 		tell(members, index);
 	ck_assert_msg(found == times, "'%s' is %u times in the log of %s, not %u", text, found,
@@ -506,7 +429,7 @@ int64_t members_quota_ucpu(const struct members *members, unsigned index)
 	char path[DEMO_PATH_BYTES], text[64];
 
 	path_join(path, members->of[index].group,
-		  groups.version == 1 ? "cpu.cfs_quota_us" : "cpu.max");
+		  stage_groups.version == 1 ? "cpu.cfs_quota_us" : "cpu.max");
 	ck_assert_int_eq(file_get(path, text, sizeof(text)), 0);
 	return strtol(text, NULL, 10) * 10; /* per 100 ms */
 }

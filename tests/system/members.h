@@ -12,6 +12,7 @@
 #include "lib/ledger/record.h"
 #include "tests/demo/files.h"
 #include "tests/demo/processes.h"
+#include "tests/system/stage.h"
 
 /*
  * A few real agents that come, trade and go: each with CURVE, a cgroup of its
@@ -44,10 +45,6 @@ struct members {
 	const char *disk;  /* ISO_DISK of tests/system/disk.c for the next start; NULL: healthy */
 	bool trains;	   /* each member has a worker, which does nothing but run */
 };
-
-/* A suite of tests with members; the program is skipped where none can be. */
-Suite *members_suite_create(const char *name);
-void members_suite_add(Suite *suite, const char *name, int timeout_s, const TTest *test);
 
 void members_open(struct members *members, int64_t budget_ucpu);
 /* Ends everything. */
@@ -97,6 +94,5 @@ int64_t members_sum_ucpu(const struct members *members);
 void members_record(const struct members *members, unsigned index, struct iso_record *ret_record);
 uint32_t members_generation(const struct members *members, unsigned index);
 
-void members_pause_ms(unsigned ms);
 
 #endif

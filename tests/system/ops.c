@@ -240,7 +240,7 @@ START_TEST(an_edge_that_is_opened_at_run_time_makes_two_agents_trade)
 	members_wait_log(&members, 0, "is not reached until an administrator", 1);
 	members_burn(&members, 1, false);
 	members_burn(&members, 0, true);
-	members_pause_ms(1000);
+	stage_pause_ms(1000);
 	ck_assert_int_lt(members_number(&members, 0, "share_ucpu"), BUDGET_UCPU / 2);
 	struct opjson_op again = members_op_on(&members, 0, ISO_OP_OPEN, 1);
 	members_apply(&members, 0, &again, NULL);
@@ -371,7 +371,7 @@ START_TEST(a_node_joins_trades_leaves_and_comes_back)
 	struct opjson_op leave = members_op(&members, 2, ISO_OP_LEAVE);
 	members_apply(&members, 2, &leave, NULL);
 	members_wait_state(&members, 2, "leaving", "is not empty");
-	members_pause_ms(500);
+	stage_pause_ms(500);
 	ck_assert_int_gt(members_number(&members, 2, "share_ucpu"), BUDGET_UCPU / 2);
 	ck_assert_int_eq(worker_pid(2), 0);
 	members_burn(&members, 2, false);
@@ -469,7 +469,7 @@ START_TEST(a_lease_runs_out_and_the_edge_can_be_closed)
 	ck_assert_int_ge(members_number(&members, 0, "share_ucpu"), share_ucpu);
 	/* The guard of b lowers, since its agent cannot. */
 	for (int i = 0; i < 200 && members_quota_ucpu(&members, 1) > MEMBERS_FLOOR_UCPU; i++)
-		members_pause_ms(50);
+		stage_pause_ms(50);
 	ck_assert_int_eq(members_quota_ucpu(&members, 1), MEMBERS_FLOOR_UCPU);
 	members_wait_state(&members, 0, "isolated", "no neighbour answers");
 	members_apply(&members, 0, &close, NULL);
@@ -499,7 +499,7 @@ START_TEST(a_node_drains_to_its_floor_and_comes_back)
 	members_stop(&members, 0, SIGKILL);
 	members_start(&members, 0, NULL);
 	members_wait_state(&members, 0, "draining", NULL);
-	members_pause_ms(500);
+	stage_pause_ms(500);
 	ck_assert_int_eq(members_number(&members, 0, "share_ucpu"), MEMBERS_FLOOR_UCPU);
 	drain = members_op(&members, 0, ISO_OP_DRAIN);
 	members_apply(&members, 0, &drain, NULL);
@@ -511,23 +511,23 @@ END_TEST
 
 Suite *test_suite(void)
 {
-	Suite *suite = members_suite_create("ops");
+	Suite *suite = stage_suite_create("ops");
 
-	members_suite_add(suite, "operations", TIMEOUT_S,
+	stage_suite_add(suite, "operations", TIMEOUT_S,
 			  operations_change_the_share_and_are_answered_once_done);
-	members_suite_add(suite, "refusals", TIMEOUT_S,
+	stage_suite_add(suite, "refusals", TIMEOUT_S,
 			  what_cannot_be_done_is_refused_with_the_reason);
-	members_suite_add(suite, "crashes", TIMEOUT_S,
+	stage_suite_add(suite, "crashes", TIMEOUT_S,
 			  an_operation_is_applied_once_wherever_the_agent_is_killed);
-	members_suite_add(suite, "disks", TIMEOUT_S,
+	stage_suite_add(suite, "disks", TIMEOUT_S,
 			  an_operation_under_which_the_disk_fails_is_applied_once);
-	members_suite_add(suite, "edges", TIMEOUT_S,
+	stage_suite_add(suite, "edges", TIMEOUT_S,
 			  an_edge_that_is_opened_at_run_time_makes_two_agents_trade);
-	members_suite_add(suite, "leases", TIMEOUT_S,
+	stage_suite_add(suite, "leases", TIMEOUT_S,
 			  a_lease_runs_out_and_the_edge_can_be_closed);
-	members_suite_add(suite, "drain", TIMEOUT_S, a_node_drains_to_its_floor_and_comes_back);
-	members_suite_add(suite, "life", TIMEOUT_S, a_node_joins_trades_leaves_and_comes_back);
-	members_suite_add(suite, "admissions", TIMEOUT_S,
+	stage_suite_add(suite, "drain", TIMEOUT_S, a_node_drains_to_its_floor_and_comes_back);
+	stage_suite_add(suite, "life", TIMEOUT_S, a_node_joins_trades_leaves_and_comes_back);
+	stage_suite_add(suite, "admissions", TIMEOUT_S,
 			  an_admission_is_made_once_wherever_the_agent_is_killed);
 	return suite;
 }

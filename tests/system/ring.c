@@ -3,13 +3,10 @@
 
 #include "tests/system/ring.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -21,86 +18,6 @@
 
 #define CLUSTER "fire"
 
-struct groups ring_groups;
-
-static void open_groups(void)
-{
-	struct error error;
-
-	ck_assert_msg(groups_create(&ring_groups, &error) == 0, "%s", error.text);
-}
-
-static void close_groups(void)
-{
-	struct error error;
-
-	(void)groups_kill(&ring_groups);
-	if (groups_remove(&ring_groups, &error) < 0)
-		printf("# %s\n", error.text);
-}
-
-Suite *ring_suite_create(const char *name)
-{
-	struct error error;
-
-	if (geteuid() != 0)
-		test_skip_all("needs root");
-	if (groups_find(&ring_groups, &error) < 0)
-		test_skip_all(error.text);
-	(void)groups_sweep(&ring_groups);
-	return suite_create(name);
-}
-
-void ring_suite_add(Suite *suite, const char *name, int timeout_s, const TTest *test)
-{
-	TCase *tcase = tcase_create(name);
-
-	/* Outside of the forked test: what it leaves when it fails is removed all the same. */
-	tcase_add_unchecked_fixture(tcase, open_groups, close_groups);
-	tcase_set_timeout(tcase, timeout_s);
-	tcase_add_test(tcase, test);
-	suite_add_tcase(suite, tcase);
-}
-
-void ring_pause_ms(unsigned ms)
-{
-	nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L },
-		  NULL);
-}
-
-/*
- * Below those that the kernel gives to who connects: while an agent is down,
- * nobody may get its port by chance, and a connection attempt from a random
- * port must not meet itself.
- */
-static unsigned free_port(void)
-{
-	static unsigned next;
-
-	if (next == 0)
-		next = 10000 + (unsigned)getpid() * 16 % 20000;
-	for (unsigned tries = 0; tries < 1000; tries++, next++) {
-		struct sockaddr_in address = { .sin_family = AF_INET,
-					       .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-					       .sin_port = htons((uint16_t)next) };
-		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		int r = bind(fd, (struct sockaddr *)&address, sizeof(address));
-
-		close(fd);
-		if (r == 0)
-			return next++;
-	}
-	ck_abort_msg("no free port");
-}
-
-const char *ring_build_path(const char *file, char ret_path[DEMO_PATH_BYTES])
-{
-	const char *builddir = getenv("top_builddir");
-
-	path_join(ret_path, builddir != NULL ? builddir : ".", file);
-	return ret_path;
-}
-
 static void open_proxy(struct ring *ring, unsigned listen_ports[2 * RING_NODES])
 {
 	unsigned ports[2 * RING_NODES];
@@ -108,8 +25,8 @@ static void open_proxy(struct ring *ring, unsigned listen_ports[2 * RING_NODES])
 	for (unsigned i = 0; i < RING_NODES; i++) {
 		ports[RING_LINE_RIGHT(i)] = ring->nodes[ring_right_of(i)].port;
 		ports[RING_LINE_LEFT(i)] = ring->nodes[ring_left_of(i)].port;
-		listen_ports[RING_LINE_RIGHT(i)] = free_port();
-		listen_ports[RING_LINE_LEFT(i)] = free_port();
+		listen_ports[RING_LINE_RIGHT(i)] = stage_free_port();
+		listen_ports[RING_LINE_LEFT(i)] = stage_free_port();
 	}
 	ring->proxy = calloc(1, sizeof(*ring->proxy));
 	ck_assert_ptr_nonnull(ring->proxy);
@@ -153,7 +70,7 @@ static void make_node(struct ring *ring, unsigned index)
 
 	snprintf(node->name, sizeof(node->name), "n%u", index);
 	node->id = conf_node_id(CLUSTER, node->name);
-	node->port = free_port();
+	node->port = stage_free_port();
 	path_join(node->directory, ring->directory, node->name);
 	ck_assert_int_eq(mkdir(node->directory, 0700), 0);
 	ck_assert_msg(groups_add(ring->groups, node->name, &error) == 0, "%s", error.text);
@@ -170,7 +87,7 @@ static void make_journal(const struct ring *ring, unsigned index)
 	char program[DEMO_PATH_BYTES], command[3 * DEMO_PATH_BYTES];
 
 	snprintf(command, sizeof(command), "%s --init -f %s/conf >/dev/null",
-		 ring_build_path("agent/isobard", program), ring->nodes[index].directory);
+		 stage_build_path("agent/isobard", program), ring->nodes[index].directory);
 	ck_assert_int_eq(system(command), 0);
 }
 
@@ -186,7 +103,7 @@ void ring_open_lease(struct ring *ring, bool proxied, unsigned lease_ms)
 	struct error error;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	*ring = (struct ring){ .groups = &ring_groups, .lease_ms = lease_ms };
+	*ring = (struct ring){ .groups = &stage_groups, .lease_ms = lease_ms };
 	snprintf(ring->directory, sizeof(ring->directory), "%s/isobar-fire-XXXXXX",
 		 tmp != NULL ? tmp : "/tmp");
 	ck_assert_ptr_nonnull(mkdtemp(ring->directory));
@@ -209,7 +126,7 @@ static void remove_service(const struct ring *ring)
 {
 	(void)groups_kill(ring->groups);
 	for (unsigned try = 0; try < 100 && rmdir(ring->service) < 0; try++)
-		ring_pause_ms(20);
+		stage_pause_ms(20);
 	ck_assert_int_lt(access(ring->service, F_OK), 0);
 }
 
@@ -252,16 +169,16 @@ void ring_start(struct ring *ring, unsigned index, const struct ring_start *how)
 		how = &plain;
 	path_join(conf, node->directory, how->conf != NULL ? how->conf : "conf");
 	path_join(log, node->directory, "log");
-	ring_build_path(how->crash != NULL ? "tests/system/isobard-crash" : "agent/isobard",
+	stage_build_path(how->crash != NULL ? "tests/system/isobard-crash" : "agent/isobard",
 			program);
 	if (how->program != NULL)
-		ring_build_path(how->program, program);
+		stage_build_path(how->program, program);
 	put_env("ISO_CRASH_AT", how->crash);
 	put_env("ISO_DETOUR", how->detour);
 	put_env("ISO_DISK", how->disk);
 	put_env("ISO_DISK_KEEP", how->keep);
 	put_env("LD_PRELOAD", how->disk != NULL || how->keep != NULL ?
-				      ring_build_path("tests/system/disk.so", shim) :
+				      stage_build_path("tests/system/disk.so", shim) :
 				      NULL);
 	const char *const argv[] = { program, "-f", conf, NULL };
 	struct launch launch = { .argv = argv, .log = log, .group = ring->service };
@@ -301,7 +218,7 @@ void ring_start_and_wait(struct ring *ring, unsigned index)
 			ring_tell(ring, index);
 			ck_abort_msg("node %u does not start", index);
 		}
-		ring_pause_ms(20);
+		stage_pause_ms(20);
 	}
 	json_decref(status);
 }
@@ -326,7 +243,7 @@ int ring_wait_end(struct ring *ring, unsigned index)
 			ring_tell(ring, index);
 			ck_abort_msg("node %u does not end", index);
 		}
-		ring_pause_ms(5);
+		stage_pause_ms(5);
 	}
 	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -354,7 +271,7 @@ void ring_burn(struct ring *ring, unsigned index, bool on)
 	}
 	if (!on || node->burner.pid > 0)
 		return;
-	const char *const argv[] = { ring_build_path("tests/demo/cotenant", program), NULL };
+	const char *const argv[] = { stage_build_path("tests/demo/cotenant", program), NULL };
 	struct launch launch = { .argv = argv, .group = node->group };
 	ck_assert_msg(child_start(&node->burner, "cotenant", &launch, &error) == 0, "%s",
 		      error.text);
@@ -363,7 +280,7 @@ void ring_burn(struct ring *ring, unsigned index, bool on)
 void ring_observer_start(struct ring *ring)
 {
 	char program[DEMO_PATH_BYTES], budget[16], log[DEMO_PATH_BYTES];
-	const char *argv[6 + RING_NODES] = { ring_build_path("tests/demo/observer", program),
+	const char *argv[6 + RING_NODES] = { stage_build_path("tests/demo/observer", program),
 					     "--budget-ucpu", budget, "--rate-hz",
 					     RING_OBSERVERS_HZ };
 	struct launch launch = { .argv = argv, .log = log, .group = ring->service };
@@ -425,7 +342,8 @@ void ring_observer_stop(struct ring *ring)
 
 	printf("# observer: %jd snapshots, %.0f a second, the sum was at most %jd of %d ucpu, "
 	       "%jd above\n", (intmax_t)kept,
-	       json_number_value(json_object_get(json, "kept_per_s")), (intmax_t)seen(json, "sum_ucpu_max"),
+	       json_number_value(json_object_get(json, "kept_per_s")),
+	       (intmax_t)seen(json, "sum_ucpu_max"),
 	       RING_BUDGET_UCPU, (intmax_t)seen(json, "violations"));
 	ck_assert_msg(status == 0, "the observer saw more than the budget");
 	ck_assert_int_gt(kept, 100);

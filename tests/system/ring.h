@@ -14,6 +14,7 @@
 #include "tests/demo/groups.h"
 #include "tests/demo/processes.h"
 #include "tests/system/proxy.h"
+#include "tests/system/stage.h"
 
 /*
  * Five real agents in a ring on this machine: CURVE over loopback, directly or
@@ -63,10 +64,6 @@ struct ring_start {
 	const char *keep;  /* ISO_DISK_KEEP of tests/system/disk.c */
 	const char *conf;  /* NULL: the node's own */
 };
-
-/* A suite of tests with rings, one ring a test; the program is skipped where none can be. */
-Suite *ring_suite_create(const char *name);
-void ring_suite_add(Suite *suite, const char *name, int timeout_s, const TTest *test);
 
 /* Files, keys, cgroups and journals; nothing is started but the observer and the proxy. */
 void ring_open(struct ring *ring, bool proxied);
@@ -157,9 +154,6 @@ static inline unsigned ring_right_of(unsigned node)
 	return (node + 1) % RING_NODES;
 }
 
-const char *ring_build_path(const char *file, char ret_path[DEMO_PATH_BYTES]);
 /* The end of a node's log, into the test's output. */
 void ring_tell(const struct ring *ring, unsigned node);
-void ring_pause_ms(unsigned ms);
-
 #endif

@@ -30,7 +30,7 @@ void ring_guard_allow(const struct ring *ring, unsigned node, bool allowed)
 		ck_assert(unlink(path) == 0 || errno == ENOENT);
 		return;
 	}
-	ck_assert_ptr_nonnull(realpath(ring_build_path("agent/isobar-guard", program), whole));
+	ck_assert_ptr_nonnull(realpath(stage_build_path("agent/isobar-guard", program), whole));
 	ck_assert(symlink(whole, path) == 0 || errno == EEXIST);
 }
 

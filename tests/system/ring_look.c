@@ -85,7 +85,7 @@ void ring_wait_all_up(const struct ring *ring)
 				ring_tell(ring, k);
 			ck_abort_msg("node %u does not hear both neighbours", i);
 		}
-		ring_pause_ms(50);
+		stage_pause_ms(50);
 	}
 }
 
@@ -105,7 +105,7 @@ void ring_wait_number(const struct ring *ring, unsigned index, const char *key, 
 			ck_abort_msg("node %u: %s is %jd, not %jd to %jd", index, key,
 				     (intmax_t)number, (intmax_t)least, (intmax_t)most);
 		}
-		ring_pause_ms(50);
+		stage_pause_ms(50);
 	}
 }
 
@@ -152,7 +152,7 @@ void ring_wait_quotas(const struct ring *ring, int64_t least_ucpu)
 			ck_abort_msg("the kernel enforces %jd ucpu in all, not %jd",
 				     (intmax_t)ring_quotas_ucpu(ring), (intmax_t)least_ucpu);
 		}
-		ring_pause_ms(50);
+		stage_pause_ms(50);
 	}
 }
 
@@ -189,7 +189,7 @@ void ring_record(const struct ring *ring, unsigned index, struct iso_record *ret
 		ck_assert_uint_eq(size, sizeof(bytes));
 		status = iso_record_recover(bytes, ret_record);
 		if (status != ISO_OK)
-			ring_pause_ms(1);
+			stage_pause_ms(1);
 	}
 	ck_assert_msg(status == ISO_OK, "journal of node %u: %s", index, iso_status_text(status));
 }
@@ -260,7 +260,7 @@ int ring_audit_status(struct ring *ring, json_t **ret_json)
 {
 	char program[DEMO_PATH_BYTES], command[8 * DEMO_PATH_BYTES];
 	int n = snprintf(command, sizeof(command), "%s audit --json",
-			 ring_build_path("agent/isobarctl", program));
+			 stage_build_path("agent/isobarctl", program));
 
 	for (unsigned i = 0; i < RING_NODES; i++)
 		n += snprintf(command + n, sizeof(command) - (size_t)n, " %s/run/control",
