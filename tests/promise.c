@@ -28,6 +28,7 @@ struct runner {
 	struct load load;
 	int64_t share_ucpu;
 	uint64_t tick_at_ns;
+	uint64_t due_ns;        /* tick or wake-up, whichever is next */
 	uint64_t since_ns;      /* the integral is up to here */
 	double entitled_ns;
 	struct promise_result result;
@@ -179,8 +180,10 @@ static void tick(struct run *run, struct runner *runner, uint64_t now_ns)
 
 static uint64_t step(struct run *run, struct runner *runner, uint64_t now_ns)
 {
-	uint64_t wake_ns = UINT64_MAX;
+	uint64_t wake_ns = UINT64_MAX, due_ns = runner->due_ns;
 
+	if (due_ns != 0 && now_ns > due_ns && now_ns - due_ns > runner->result.late_ns)
+		runner->result.late_ns = now_ns - due_ns;
 	integrate(runner, now_ns);
 	if (now_ns >= runner->tick_at_ns)
 		tick(run, runner, now_ns);
@@ -188,7 +191,8 @@ static uint64_t step(struct run *run, struct runner *runner, uint64_t now_ns)
 		enforce(runner, now_ns, runner->share_ucpu);
 	if (!runner->kind->naive)
 		wake_ns = job_wake_at_ns(runner->job);
-	return wake_ns < runner->tick_at_ns ? wake_ns : runner->tick_at_ns;
+	runner->due_ns = wake_ns < runner->tick_at_ns ? wake_ns : runner->tick_at_ns;
+	return runner->due_ns;
 }
 
 static void sample(struct runner *runner, unsigned index)
@@ -239,6 +243,7 @@ static void judge(const struct run *run, unsigned samples, uint64_t budget_ucpu,
 	unsigned window = PROMISE_WINDOW_NS / SAMPLE_NS, first = SETTLE_NS / SAMPLE_NS;
 	double budget_ns = (double)budget_ucpu / 1e6 * PROMISE_WINDOW_NS;
 
+	require(samples > first + window, "too few samples");
 	*ret_worst_sum = 0;
 	for (unsigned k = first; k + window < samples; k++) {
 		double sum_ns = 0;

@@ -29,6 +29,7 @@ struct promise_result {
 	double worst;           /* used / integral of the share, in the worst window */
 	double mean;            /* over the whole run */
 	unsigned changes;       /* of the share */
+	uint64_t late_ns;       /* how late it was looked after, at worst */
 };
 
 /* NULL, or why it cannot be measured here. */

@@ -105,7 +105,7 @@ END_TEST
 START_TEST(a_drained_node_is_at_its_floor_and_comes_back)
 {
 	for (int run = 0; run < test_runs(4); run++) {
-		struct world_setup setup = lossy(test_seed_base() + 100 + (uint64_t)run);
+		struct world_setup setup = lossy(test_seed_base() + (uint64_t)run);
 		struct world *world = world_new(&setup);
 
 		run_s(world, 20);
@@ -127,13 +127,13 @@ START_TEST(a_node_leaves_with_nothing_and_comes_again)
 							  WORLD_COMPLETE };
 
 	for (int run = 0; run < test_runs(6); run++) {
-		struct world_setup setup = leased(test_seed_base() + 200 + (uint64_t)run);
+		struct world_setup setup = leased(test_seed_base() + (uint64_t)run);
 
-		setup.topology = topologies[run % 3];
+		setup.topology = topologies[setup.seed % 3];
 		setup.loss = 0.4;
 		setup.duplicate = 0.3;
 		struct world *world = world_new(&setup);
-		uint32_t node = (uint32_t)run % setup.nodes;
+		uint32_t node = (uint32_t)(setup.seed % setup.nodes);
 		int64_t before = world_budget(world);
 
 		run_s(world, 10);
@@ -167,21 +167,21 @@ static void bury(enum world_order order, uint64_t seed)
 START_TEST(the_dead_are_buried_and_come_again)
 {
 	for (int run = 0; run < test_runs(6); run++)
-		bury(WORLD_BURY_DEAD, test_seed_base() + 300 + (uint64_t)run);
+		bury(WORLD_BURY_DEAD, test_seed_base() + (uint64_t)run);
 }
 END_TEST
 
 START_TEST(who_lives_on_behind_a_partition_is_at_its_floor_by_then)
 {
 	for (int run = 0; run < test_runs(6); run++)
-		bury(WORLD_BURY_CUT_OFF, test_seed_base() + 400 + (uint64_t)run);
+		bury(WORLD_BURY_CUT_OFF, test_seed_base() + (uint64_t)run);
 }
 END_TEST
 
 START_TEST(who_is_buried_alive_is_told)
 {
 	for (int run = 0; run < test_runs(6); run++)
-		bury(WORLD_BURY_ALIVE, test_seed_base() + 500 + (uint64_t)run);
+		bury(WORLD_BURY_ALIVE, test_seed_base() + (uint64_t)run);
 }
 END_TEST
 
@@ -201,7 +201,7 @@ START_TEST(amnesia_ends_in_a_new_life)
 {
 	for (int run = 0; run < test_runs(4); run++) {
 		static uint8_t journals[WORLD_NODES_MAX][ISO_JOURNAL_BYTES];
-		struct world_setup setup = leased(test_seed_base() + 600 + (uint64_t)run);
+		struct world_setup setup = leased(test_seed_base() + (uint64_t)run);
 		struct world *world = world_new(&setup);
 		int64_t before = world_budget(world);
 		uint32_t node = 0;
@@ -244,9 +244,9 @@ START_TEST(conserves_every_unit_whatever_the_administrator_does)
 	struct world_counts sum = { 0 };
 
 	for (int run = 0; run < test_runs(8); run++) {
-		struct world_setup setup = chaos(test_seed_base() + 700 + (uint64_t)run);
+		struct world_setup setup = chaos(test_seed_base() + (uint64_t)run);
 
-		setup.topology = run % 2 == 0 ? WORLD_RANDOM : WORLD_RING;
+		setup.topology = setup.seed % 2 == 0 ? WORLD_RANDOM : WORLD_RING;
 		struct world *world = world_new(&setup);
 
 		world_run(world, 1e6, 120000);
@@ -271,7 +271,7 @@ END_TEST
 START_TEST(settles_after_all_that)
 {
 	for (int run = 0; run < test_runs(3); run++) {
-		struct world_setup setup = chaos(test_seed_base() + 800 + (uint64_t)run);
+		struct world_setup setup = chaos(test_seed_base() + (uint64_t)run);
 		struct world *world = world_new(&setup);
 
 		run_s(world, 120);

@@ -28,6 +28,8 @@
 
 #include "tests/sim/world.h"
 
+#define JOBS_MAX 64u
+
 struct settings {
 	double from, events, run, jobs, replay, steps, mutant;
 };
@@ -40,6 +42,8 @@ struct progress {
 	atomic_uint_fast64_t entries, budgets, ended, buried_alive, left, admitted;
 	atomic_uint_fast64_t books, expired;
 	atomic_uint_fast64_t failed_seed; /* 0: none */
+	atomic_uint_fast64_t running[JOBS_MAX]; /* seeds */
+	atomic_uint_fast64_t replayed; /* events of a replay */
 	atomic_bool stop;
 };
 
@@ -141,7 +145,7 @@ static bool run(uint64_t seed, const struct settings *settings)
 	return good;
 }
 
-static void work(const struct settings *settings)
+static void work(const struct settings *settings, unsigned job)
 {
 	uint64_t runs = (uint64_t)((settings->events + settings->run - 1) / settings->run);
 
@@ -152,6 +156,7 @@ static void work(const struct settings *settings)
 			atomic_fetch_sub(&progress->next_seed, 1);
 			return;
 		}
+		atomic_store(&progress->running[job], seed);
 		if (!run(seed, settings)) {
 			atomic_store(&progress->failed_seed, seed);
 			atomic_store(&progress->stop, true);
@@ -159,28 +164,46 @@ static void work(const struct settings *settings)
 	}
 }
 
+/* How far a run comes: to its end, a violation, or an assertion (hence a process of its own). */
+static uint64_t measure(const struct world_setup *setup, uint64_t events)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct world *world = world_new(setup);
+
+		for (uint64_t n = 1; n <= events && world_violation(world) == NULL; n++) {
+			world_run(world, 1e9, n);
+			atomic_store(&progress->replayed, world_counts(world)->events);
+		}
+		_exit(EXIT_SUCCESS);
+	}
+	(void)waitpid(pid, NULL, 0);
+	return progress->replayed;
+}
+
 /* Again, and this time the last steps are shown. */
 static int replay(const struct settings *settings)
 {
 	struct world_setup setup = setup_of((uint64_t)settings->replay, settings);
+	uint64_t steps = (uint64_t)settings->steps, most = (uint64_t)settings->run;
+	uint64_t at = measure(&setup, most);
 	struct world *world = world_new(&setup);
-	uint64_t at, steps = (uint64_t)settings->steps;
+	int status = EXIT_SUCCESS;
 
-	world_run(world, 1e9, (uint64_t)settings->run);
-	if (world_violation(world) == NULL) {
-		printf("seed %" PRIu64 ": %.0f events, no violation\n", setup.seed, settings->run);
-		world_free(world);
-		return EXIT_SUCCESS;
-	}
-	at = world_counts(world)->events;
-	world_free(world);
-	world = world_new(&setup);
 	world_run(world, 1e9, at > steps ? at - steps : 0);
-	world_trace(world, stdout);
-	world_run(world, 1e9, at);
-	printf("VIOLATION %s\n", world_violation(world));
+	if (at < most || world_violation(world) != NULL)
+		world_trace(world, stdout);
+	fflush(stdout);
+	world_run(world, 1e9, at + 1);
+	if (world_violation(world) != NULL) {
+		printf("VIOLATION %s\n", world_violation(world));
+		status = EXIT_FAILURE;
+	} else {
+		printf("seed %" PRIu64 ": %" PRIu64 " events, no violation\n", setup.seed, at);
+	}
 	world_free(world);
-	return EXIT_FAILURE;
+	return status;
 }
 
 static void report(double seconds)
@@ -213,19 +236,19 @@ static int soak(const struct settings *settings)
 {
 	struct sigaction action = { .sa_handler = on_signal };
 	double began = now_s(), said = began;
+	pid_t pids[JOBS_MAX];
 	unsigned left = 0;
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	atomic_store(&progress->next_seed, (uint64_t)settings->from);
 	for (unsigned job = 0; job < (unsigned)settings->jobs; job++) {
-		pid_t pid = fork();
-
-		if (pid == 0) {
-			work(settings);
+		pids[job] = fork();
+		if (pids[job] == 0) {
+			work(settings, job);
 			_exit(EXIT_SUCCESS);
 		}
-		left += pid > 0;
+		left += pids[job] > 0;
 	}
 	while (left > 0) {
 		int status;
@@ -236,7 +259,10 @@ static int soak(const struct settings *settings)
 			/* An assertion of lib/ has failed, say. */
 			if (!WIFEXITED(status) || WEXITSTATUS(status) != EXIT_SUCCESS) {
 				printf("VIOLATION a process ended with status %d\n", status);
-				atomic_store(&progress->failed_seed, progress->next_seed - 1);
+				for (unsigned job = 0; job < (unsigned)settings->jobs; job++)
+					if (pids[job] == pid)
+						atomic_store(&progress->failed_seed,
+							     progress->running[job]);
 				atomic_store(&progress->stop, true);
 			}
 			continue;
@@ -267,10 +293,15 @@ static int soak(const struct settings *settings)
 		       (uint64_t)progress->failed_seed, settings->run, settings->mutant);
 		return EXIT_FAILURE;
 	}
-	if (progress->stop)
+	if (progress->stop) {
 		printf("stopped; to go on: soak from=%" PRIu64 " events=%.0f\n",
 		       (uint64_t)progress->next_seed, settings->events - (double)progress->events);
-	return EXIT_SUCCESS;
+		return EXIT_SUCCESS;
+	}
+	if ((double)progress->events >= settings->events)
+		return EXIT_SUCCESS;
+	printf("too few events: %.0f were asked for\n", settings->events);
+	return EXIT_FAILURE;
 }
 
 static bool set(struct settings *settings, const char *argument)
@@ -312,13 +343,15 @@ int main(int argc, char **argv)
 				argv[k]);
 			return 2;
 		}
-	if (settings.replay > 0)
-		return replay(&settings);
+	if (settings.jobs < 1 || settings.jobs > JOBS_MAX) {
+		fprintf(stderr, "soak: jobs is 1 to %u\n", JOBS_MAX);
+		return 2;
+	}
 	progress = mmap(NULL, sizeof(*progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			-1, 0);
 	if (progress == MAP_FAILED) {
 		fprintf(stderr, "soak: %s\n", strerror(errno));
 		return EXIT_FAILURE;
 	}
-	return soak(&settings);
+	return settings.replay > 0 ? replay(&settings) : soak(&settings);
 }

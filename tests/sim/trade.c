@@ -139,7 +139,7 @@ END_TEST
 START_TEST(forgets_that_there_was_more_than_all_could_use)
 {
 	for (int run = 0; run < test_runs(3); run++) {
-		struct world_setup setup = fair(test_seed_base() + 50 + (uint64_t)run);
+		struct world_setup setup = fair(test_seed_base() + (uint64_t)run);
 		double gap;
 
 		setup.tight_s = 300;
@@ -183,10 +183,10 @@ START_TEST(conserves_every_unit_in_chaos)
 	uint64_t kills[8] = { 0 }, powers[8] = { 0 }, torn = 0, aborts = 0;
 
 	for (int run = 0; run < test_runs(8); run++) {
-		struct world_setup setup = chaos(test_seed_base() + 100 + (uint64_t)run);
+		struct world_setup setup = chaos(test_seed_base() + (uint64_t)run);
 
-		setup.topology = run % 2 == 0 ? WORLD_RANDOM : WORLD_RING;
-		setup.loss = run % 3 == 2 ? 0.4 : 0.1;
+		setup.topology = setup.seed % 2 == 0 ? WORLD_RANDOM : WORLD_RING;
+		setup.loss = setup.seed % 3 == 2 ? 0.4 : 0.1;
 		struct world *world = world_new(&setup);
 
 		world_run(world, 1e6, 100000);
@@ -214,7 +214,7 @@ START_TEST(proves_the_books_while_lives_end_and_begin)
 	uint64_t books = 0, ended = 0, alive = 0, left = 0, admitted = 0, lowered = 0;
 
 	for (int run = 0; run < test_runs(6); run++) {
-		struct world_setup setup = administered(test_seed_base() + 700 + (uint64_t)run);
+		struct world_setup setup = administered(test_seed_base() + (uint64_t)run);
 		struct world *world = world_new(&setup);
 		const struct world_counts *counts = world_counts(world);
 
@@ -240,7 +240,7 @@ END_TEST
 START_TEST(everybody_is_back_after_chaos)
 {
 	for (int run = 0; run < test_runs(3); run++) {
-		struct world_setup setup = administered(test_seed_base() + 800 + (uint64_t)run);
+		struct world_setup setup = administered(test_seed_base() + (uint64_t)run);
 		struct world *world = world_new(&setup);
 		double gap;
 
@@ -265,7 +265,7 @@ END_TEST
 START_TEST(comes_to_the_optimum_after_chaos)
 {
 	for (int run = 0; run < test_runs(4); run++) {
-		struct world_setup setup = chaos(test_seed_base() + 200 + (uint64_t)run);
+		struct world_setup setup = chaos(test_seed_base() + (uint64_t)run);
 		struct world *world = world_new(&setup);
 
 		world_run(world, 60, UINT64_MAX);

@@ -118,6 +118,8 @@ void world_run(struct world *world, double until_s, uint64_t events_max)
 		world->now_ns = event.at_ns;
 		world->counts.events++;
 		on_event(world, &event);
+		if (world->trace_from != 0 && world->counts.events >= world->trace_from)
+			world->trace = stdout;
 		if (world->trace != NULL)
 			world_trace_event(world, &event, step);
 		world_check(world);
@@ -225,12 +227,14 @@ static void make_node(struct world *world, uint32_t i)
 struct world *world_new(const struct world_setup *setup)
 {
 	struct world *world = calloc(1, sizeof(*world));
+	const char *trace = getenv("ISO_TRACE");
 	enum iso_status status = iso_quant_init(
 	    setup->rho > 0 ? (uint32_t)(setup->rho * 65536) : ISO_QUANT_RHO_DEFAULT, &world->quant);
 
 	assert(status == ISO_OK);
 	assert(setup->nodes <= WORLD_NODES_MAX);
 	world->setup = *setup;
+	world->trace_from = trace != NULL ? strtoull(trace, NULL, 10) : 0;
 	world->rng.state = setup->seed;
 	world->count = setup->nodes;
 	world->budget_ucpu = (int64_t)setup->nodes * PER_NODE_UCPU;

@@ -15,7 +15,8 @@ void world_violate(struct world *world, const char *what, uint32_t node, int64_t
 		return;
 	world->broken = true;
 	snprintf(world->violation, sizeof(world->violation),
-		 "ISO_SEED=%" PRIu64 " event %" PRIu64 " t=%.3fs node %u: %s (%" PRId64 ")",
+		 "ISO_SEED=%" PRIu64 " event %" PRIu64 " t=%.3fs node %u: %s (%" PRId64
+		 "); ISO_RUNS=1 and ISO_TRACE=EVENT print what happens from there",
 		 world->setup.seed, world->counts.events, world_time_s(world), node, what, by);
 }
 

@@ -159,7 +159,8 @@ struct world {
 	bool governed; /* there are leases or an administrator: see world_lives.c */
 	bool calm;
 	bool broken;
-	char violation[200];
+	char violation[256];
+	uint64_t trace_from; /* ISO_TRACE: events from here on are printed; 0: none */
 };
 
 /* Randomness, all of it from the seed. */

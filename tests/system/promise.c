@@ -16,34 +16,64 @@
 #define SECONDS	    28u
 #define BUDGET_UCPU 900000u
 #define TICK_NS	    1000000000u
+#define LATE_NS_MAX 20000000u
+#define TRIES	    3u
 
 static const uint64_t periods_ms[] = { 10, 100, 1000 };
 
-static void keeps_the_promise(enum load_kind load, int threads, double mean_least)
+/*
+ * The promise needs an agent that gets to run in time.  Where the test did not, on
+ * a machine that is busy with other things, its figure says nothing: again.
+ */
+static bool measure(enum load_kind load, int threads, uint64_t seed,
+		    struct promise_result ret_results[3], double *ret_worst_sum)
 {
 	struct promise_job jobs[3];
-	struct promise_result results[3];
-	double worst_sum;
+	bool punctual = true;
 
 	for (unsigned i = 0; i < 3; i++)
 		jobs[i] = (struct promise_job){ .period_ms = periods_ms[i],
 						.load = load,
 						.threads = threads,
 						.tick_ns = TICK_NS };
-	promise_run(jobs, 3, SECONDS, BUDGET_UCPU, test_seed_base(), results, &worst_sum);
+	promise_run(jobs, 3, SECONDS, BUDGET_UCPU, seed, ret_results, ret_worst_sum);
 	for (unsigned i = 0; i < 3; i++) {
-		printf("# period %4d ms, %d threads: worst window %.4f, mean %.4f, %u changes\n",
-		       (int)periods_ms[i], threads, results[i].worst, results[i].mean,
-		       results[i].changes);
+		printf("# period %4d ms, %d threads: worst window %.4f, mean %.4f, %u changes, "
+		       "at most %.1f ms late\n",
+		       (int)periods_ms[i], threads, ret_results[i].worst, ret_results[i].mean,
+		       ret_results[i].changes, (double)ret_results[i].late_ns / 1e6);
+		punctual = punctual && ret_results[i].late_ns < LATE_NS_MAX;
+	}
+	printf("# all: worst window %.4f of the budget\n", *ret_worst_sum);
+	return punctual;
+}
+
+static bool is_kept(const struct promise_result results[3], double worst_sum)
+{
+	bool kept = worst_sum <= 1.01;
+
+	for (unsigned i = 0; i < 3; i++)
+		kept = kept && results[i].worst <= 1.01;
+	return kept;
+}
+
+static void keeps_the_promise(enum load_kind load, int threads, double mean_least)
+{
+	struct promise_result results[3];
+	double worst_sum;
+	unsigned tries = 0;
+	bool punctual;
+
+	do {
+		punctual = measure(load, threads, test_seed_base() + tries, results, &worst_sum);
+	} while (!is_kept(results, worst_sum) && !punctual && ++tries < TRIES);
+	ck_assert(is_kept(results, worst_sum));
+	for (unsigned i = 0; i < 3; i++) {
 		ck_assert_uint_ge(results[i].changes, SECONDS / 3);
-		ck_assert_msg(results[i].worst <= 1.01, "period %d ms: worst window %.4f",
-			      (int)periods_ms[i], results[i].worst);
 		/* It would be no feat with jobs that the quota does not bind. */
 		ck_assert_msg(results[i].mean >= mean_least, "period %d ms: mean %.4f",
 			      (int)periods_ms[i], results[i].mean);
 	}
-	printf("# all: worst window %.4f of the budget\n", worst_sum);
-	ck_assert_double_le(worst_sum, 1.01);
 }
 
 START_TEST(one_busy_thread_stays_within_its_share)
@@ -72,7 +102,7 @@ Suite *test_suite(void)
 
 	if (why != NULL)
 		test_skip_all(why);
-	tcase_set_timeout(tcase, 120);
+	tcase_set_timeout(tcase, 240);
 	tcase_add_unchecked_fixture(tcase, NULL, test_cgroup_sweep);
 	tcase_add_test(tcase, one_busy_thread_stays_within_its_share);
 	tcase_add_test(tcase, as_many_threads_as_cpus_stay_within_their_share);
