@@ -280,11 +280,15 @@ static void restore(struct guard_client *client)
 			      (int)client->process.pid);
 	if (r == 0)
 		r = acquire(client, &error);
+	bool is_there = r == 0;
 	if (r == 0)
 		r = attach_group(client, &result, &error);
 	if (r == 0 && client->deadline_ns != client->status.deadline_ns)
 		r = tell_deadline(client, &error);
 	if (r < 0) {
+		/* One that hangs in between: the next can only start when it is dead. */
+		if (is_there)
+			(void)guard_end(&client->process, 0);
 		lower_directly(client);
 		give_up(client, &error);
 		return;
