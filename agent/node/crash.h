@@ -4,8 +4,9 @@
 
 /*
  * Where a test may end the process as kill -9 would: at the named step of a
- * start (opened, linked) or of a tick (begin, lowered, recorded, durable,
- * committed, raised, sending, sent).
+ * start (opened, linked), of a tick (begin, lowered, recorded, durable,
+ * committed, raised, sending, sent) or of an operation (neighbours written,
+ * admitting, admitted, answered).
  *
  * In isobard these are nothing: no code, no variable, no name.  Only the
  * program that tests/system builds from the same sources, and never installs,

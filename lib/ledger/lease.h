@@ -74,8 +74,9 @@ bool iso_lease_valid(const struct iso_lease *lease, uint64_t boot_ns);
 
 /*
  * When the granter may close the edge.  heard_ns: when it last took in a
- * message of the holder, or opened the edge; 0: never.  started_ns: when the
- * granter started.  Both on its own clock.  UINT64_MAX: never.
+ * message of the holder, opened the edge or was asked to close it, whichever is
+ * latest; 0: never.  started_ns: when the granter started.  Both on its own
+ * clock.  UINT64_MAX: never.
  */
 uint64_t iso_lease_close_at(const struct iso_lease_params *params, uint64_t heard_ns,
 			    uint64_t started_ns);

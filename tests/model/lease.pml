@@ -17,6 +17,8 @@
  *   it, waits until it is dead, lowers the quota itself, starts another.
  * - The watchdog resets the machine when the guard has not petted it for RESET ticks.
  * - The granter closes when its promise, from its last answer or its start, is over.
+ *   The program waits from the request to close, which is never earlier: it has
+ *   more than one granter to think of.
  * Whatever happens: the edge is closed -> the quota is at most the floor.
  */
 #ifndef LEASE

@@ -13,6 +13,8 @@
 
 /* A state takes about 100 bytes: what keeps a search below 4 GiB. */
 #define STATES_MAX 38000000u
+/* Of all setups together. */
+#define STATES_MIN 10000000u
 
 #define CLUSTER .share = 2, .floor = 1, .ceiling = 4, .dark = 1, .debit_max = 2, .torn = true
 
@@ -159,5 +161,9 @@ int main(int argc, char **argv)
 	for (size_t k = 0; k < SETUPS; k++)
 		failed |= explore(&setups[k], &total);
 	model_print_result(stdout, &(struct model_setup){ .name = "together" }, &total);
+	if (total.states < STATES_MIN) {
+		printf("too few states: %u are wanted\n", STATES_MIN);
+		failed = 1;
+	}
 	return failed;
 }
