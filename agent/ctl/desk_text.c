@@ -166,86 +166,89 @@ bool desk_text_entry(const struct iso_registry *registry, const struct iso_regis
 }
 
 /* NODE, PEER and CPU in capitals are replaced. */
+static const char *const refusals[] = {
+	[ISO_REGISTRY_NO_SUCH_NODE] =
+		"node NODE is not in the registry",
+	[ISO_REGISTRY_NOT_LIVE] =
+		"node NODE does not live: it is not admitted, has left or was buried; "
+		"isobarctl registry show says which",
+	[ISO_REGISTRY_IS_LIVE] =
+		"node NODE is a member; it must leave or be buried first (isobarctl leave, "
+		"isobarctl bury)",
+	[ISO_REGISTRY_UNDER_WAY] =
+		"that is so, or is being done with node NODE already; isobarctl resume goes "
+		"on with it",
+	[ISO_REGISTRY_OTHER_UNDER_WAY] =
+		"something else is being done with node NODE; isobarctl registry show says "
+		"what, isobarctl resume finishes it",
+	[ISO_REGISTRY_LOWERING] =
+		"node PEER may still be told of a smaller budget, so the sum must not grow "
+		"before it answers; isobarctl resume waits for it, or bury it if it is "
+		"dead",
+	[ISO_REGISTRY_BELOW_FLOORS] =
+		"the budget cannot be less than CPU: that is what the floors of all nodes, "
+		"what is reserved for buried ones and what procedures hold add up to; "
+		"lower floors, let nodes leave, or forget buried ones first",
+	[ISO_REGISTRY_SHARE_TOO_SMALL] =
+		"node NODE needs at least its floor, CPU: with less its kernel could not "
+		"enforce its share",
+	[ISO_REGISTRY_SHARE_TOO_LARGE] =
+		"the nodes that answer can give CPU at most, down to their floors; take "
+		"less with --share, or make the budget larger with --add",
+	[ISO_REGISTRY_LAST_ONE] =
+		"node NODE is the last one: there is nobody to take over its share",
+	[ISO_REGISTRY_UNSETTLED] =
+		"the edge between NODE and PEER is still being opened or settled; isobarctl "
+		"resume finishes that first",
+	[ISO_REGISTRY_NO_NEIGHBOUR] =
+		"node NODE has no neighbour for this: a new one needs at least one "
+		"(--neighbour), one that leaves gives to its neighbours, and one that is "
+		"buried without being off (--fenced) needs one that has watched its lease",
+	[ISO_REGISTRY_NEIGHBOUR_DYING] =
+		"PEER, a neighbour of NODE, is leaving or being buried itself: two "
+		"neighbours that are gone could have kept each other's leases alive; wait "
+		"until that is finished, or bury both together with --fenced once both are "
+		"surely off",
+	[ISO_REGISTRY_NEIGHBOUR_SILENT] =
+		"PEER, a neighbour of NODE, does not answer; without its word nobody knows "
+		"what went over their edge, and to guess could break the budget; wait for "
+		"it, or if it is off as well, bury both together with --fenced",
+	[ISO_REGISTRY_UNADMINISTERED] =
+		"PEER has had no operation of this registry yet, so it may have edges that "
+		"the registry does not know; isobarctl resume tells it first",
+	[ISO_REGISTRY_NODE_SILENT] =
+		"node NODE does not answer and has to take part in this; if it is dead, "
+		"bury it",
+	[ISO_REGISTRY_UNGUARDED] =
+		"it is not known that node NODE had a guard which lowers its limit to the "
+		"floor when its lease ends, so it may still enforce its whole share; make "
+		"sure that it is off and use --fenced, or if you know that its guard or "
+		"watchdog worked, --trust-guard",
+	[ISO_REGISTRY_NEEDS_FENCE] =
+		"CPU is reserved for the old life of node NODE, which may still enforce it "
+		"where nobody sees it; make sure that it is off, or its job stopped, and "
+		"say so with --fenced",
+	[ISO_REGISTRY_JOINT_NEEDS_FENCE] =
+		"several nodes together can only be buried when they are surely off "
+		"(--fenced): they may have kept each other's leases alive; so can one whose "
+		"burial began so",
+	[ISO_REGISTRY_BAD_HEIR] =
+		"the heir must be a live member that is neither leaving nor being buried",
+	[ISO_REGISTRY_TOO_MANY_EDGES] =
+		"PEER has as many neighbours as a node can have; choose another one for "
+		"NODE",
+	[ISO_REGISTRY_TOO_MUCH] =
+		"that is more than the registry can hold; finish what is under way first "
+		"(isobarctl resume)",
+	[ISO_REGISTRY_TOO_LATE] =
+		"node NODE is admitted; it can leave or be buried, but not un-join",
+};
+
 static const char *refusal(enum iso_registry_refusal why)
 {
-	switch (why) {
-	case ISO_REGISTRY_FINE: break;
-	case ISO_REGISTRY_NO_SUCH_NODE: return "node NODE is not in the registry";
-	case ISO_REGISTRY_NOT_LIVE:
-		return "node NODE does not live: it is not admitted, has left or was buried; "
-		       "isobarctl registry show says which";
-	case ISO_REGISTRY_IS_LIVE:
-		return "node NODE is a member; it must leave or be buried first (isobarctl leave, "
-		       "isobarctl bury)";
-	case ISO_REGISTRY_UNDER_WAY:
-		return "that is so, or is being done with node NODE already; isobarctl resume goes "
-		       "on with it";
-	case ISO_REGISTRY_OTHER_UNDER_WAY:
-		return "something else is being done with node NODE; isobarctl registry show says "
-		       "what, isobarctl resume finishes it";
-	case ISO_REGISTRY_LOWERING:
-		return "node PEER may still be told of a smaller budget, so the sum must not grow "
-		       "before it answers; isobarctl resume waits for it, or bury it if it is "
-		       "dead";
-	case ISO_REGISTRY_BELOW_FLOORS:
-		return "the budget cannot be less than CPU: that is what the floors of all nodes, "
-		       "what is reserved for buried ones and what procedures hold add up to; "
-		       "lower floors, let nodes leave, or forget buried ones first";
-	case ISO_REGISTRY_SHARE_TOO_SMALL:
-		return "node NODE needs at least its floor, CPU: with less its kernel could not "
-		       "enforce its share";
-	case ISO_REGISTRY_SHARE_TOO_LARGE:
-		return "the nodes that answer can give CPU at most, down to their floors; take "
-		       "less with --share, or make the budget larger with --add";
-	case ISO_REGISTRY_LAST_ONE:
-		return "node NODE is the last one: there is nobody to take over its share";
-	case ISO_REGISTRY_UNSETTLED:
-		return "the edge between NODE and PEER is still being opened or settled; isobarctl "
-		       "resume finishes that first";
-	case ISO_REGISTRY_NO_NEIGHBOUR:
-		return "node NODE has no neighbour for this: a new one needs at least one "
-		       "(--neighbour), one that leaves gives to its neighbours, and one that is "
-		       "buried without being off (--fenced) needs one that has watched its lease";
-	case ISO_REGISTRY_NEIGHBOUR_DYING:
-		return "PEER, a neighbour of NODE, is leaving or being buried itself: two "
-		       "neighbours that are gone could have kept each other's leases alive; wait "
-		       "until that is finished, or bury both together with --fenced once both are "
-		       "surely off";
-	case ISO_REGISTRY_NEIGHBOUR_SILENT:
-		return "PEER, a neighbour of NODE, does not answer; without its word nobody knows "
-		       "what went over their edge, and to guess could break the budget; wait for "
-		       "it, or if it is off as well, bury both together with --fenced";
-	case ISO_REGISTRY_UNADMINISTERED:
-		return "PEER has had no operation of this registry yet, so it may have edges that "
-		       "the registry does not know; isobarctl resume tells it first";
-	case ISO_REGISTRY_NODE_SILENT:
-		return "node NODE does not answer and has to take part in this; if it is dead, "
-		       "bury it";
-	case ISO_REGISTRY_UNGUARDED:
-		return "it is not known that node NODE had a guard which lowers its limit to the "
-		       "floor when its lease ends, so it may still enforce its whole share; make "
-		       "sure that it is off and use --fenced, or if you know that its guard or "
-		       "watchdog worked, --trust-guard";
-	case ISO_REGISTRY_NEEDS_FENCE:
-		return "CPU is reserved for the old life of node NODE, which may still enforce it "
-		       "where nobody sees it; make sure that it is off, or its job stopped, and "
-		       "say so with --fenced";
-	case ISO_REGISTRY_JOINT_NEEDS_FENCE:
-		return "several nodes together can only be buried when they are surely off "
-		       "(--fenced): they may have kept each other's leases alive; so can one whose "
-		       "burial began so";
-	case ISO_REGISTRY_BAD_HEIR:
-		return "the heir must be a live member that is neither leaving nor being buried";
-	case ISO_REGISTRY_TOO_MANY_EDGES:
-		return "PEER has as many neighbours as a node can have; choose another one for "
-		       "NODE";
-	case ISO_REGISTRY_TOO_MUCH:
-		return "that is more than the registry can hold; finish what is under way first "
-		       "(isobarctl resume)";
-	case ISO_REGISTRY_TOO_LATE:
-		return "node NODE is admitted; it can leave or be buried, but not un-join";
-	}
-	return "refused";
+	if ((size_t)why >= sizeof(refusals) / sizeof(refusals[0]) || refusals[why] == NULL)
+		return "refused";
+	return refusals[why];
 }
 
 void desk_text_refusal(const struct iso_registry_reason *reason, const char *node, const char *peer,
