@@ -14,6 +14,7 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/ledger/audit.c %D%/ledger/audit.h \
 	%D%/ledger/lease.c %D%/ledger/lease.h \
 	%D%/ledger/ledger.c %D%/ledger/ledger.h %D%/ledger/ledger_state.h \
+	%D%/ledger/ledger_edge.c \
 	%D%/ledger/ledger_op.c \
 	%D%/ledger/op.c %D%/ledger/op.h \
 	%D%/ledger/record.c %D%/ledger/record.h \

@@ -16,6 +16,9 @@ void iso_ledger_assert(const struct iso_ledger *ledger);
 /* A new edge with zero counters; there must be room and none to this peer.  Returns its index. */
 uint32_t iso_ledger_append(struct iso_ledger *ledger, uint64_t peer, uint32_t peer_gen);
 
+/* Takes the newest edge into the order by peer. */
+void iso_ledger_file(struct iso_ledger *ledger, uint32_t index);
+
 /* The operation of this tick never came, if it is a BURN. */
 void iso_ledger_unburn(struct iso_ledger *ledger);
 
