@@ -1,6 +1,6 @@
 # What touches the world: six programs and the folders they are made of.
 #
-#   base     errors, log, the loop that waits, clock
+#   base     errors, log, the loop that waits, clock, drawings
 #   conf     configuration files
 #   control  the socket for people, and what is said there
 #   net      keys, the allow-list, links between agents
@@ -23,6 +23,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/base/clock.h \
 	%D%/base/directory.c %D%/base/directory.h \
 	%D%/base/error.c %D%/base/error.h \
+	%D%/base/gnuplot.c %D%/base/gnuplot.h \
 	%D%/base/log.c %D%/base/log.h \
 	%D%/base/loop.c %D%/base/loop.h \
 	%D%/cgroup/cgroup.c %D%/cgroup/cgroup.h %D%/cgroup/cgroup_internal.h \

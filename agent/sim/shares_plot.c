@@ -4,22 +4,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "agent/base/gnuplot.h"
 #include "agent/sim/shares.h"
-
-/* In gnuplot a quote inside a quoted string is written twice. */
-static void put_quoted(FILE *out, const char *text)
-{
-	fputc('\'', out);
-	for (; *text != '\0'; text++) {
-		if (*text == '\'')
-			fputc('\'', out);
-		fputc(*text, out);
-	}
-	fputc('\'', out);
-}
 
 /* The runs of one graph that came to their goal; false if there is none. */
 static bool put_data(FILE *out, enum shares_graph graph, const struct shares_run *runs,
@@ -45,10 +32,8 @@ static bool put_script(FILE *out, const struct shares_options *options,
 
 	for (int graph = 0; graph < SHARES_GRAPHS; graph++)
 		drawn[graph] = put_data(out, (enum shares_graph)graph, runs, count);
-	fputs("set terminal svg size 800,600 font 'sans,12' background 'white'\nset output ", out);
-	put_quoted(out, options->plot);
 	fprintf(out,
-		"\nset title 'rounds until the cost is within %.3g %% of the optimum'\n"
+		"set title 'rounds until the cost is within %.3g %% of the optimum'\n"
 		"set xlabel 'nodes'\nset ylabel 'rounds'\nset logscale xy\nset grid\n"
 		"set key left top\n",
 		100 * options->gap);
@@ -69,22 +54,15 @@ static bool put_script(FILE *out, const struct shares_options *options,
 int shares_plot(const struct shares_options *options, const struct shares_run *runs, size_t count,
 		struct error *reterr)
 {
-	FILE *out = popen("gnuplot", "we");
-	bool any;
+	struct gnuplot plot;
+	int rc = gnuplot_start(&plot, options->plot, 800, 600, reterr);
 
-	if (out == NULL)
-		return error_errno(reterr, -errno, "start gnuplot");
-	any = put_script(out, options, runs, count);
-	int status = pclose(out);
-	if (status == -1)
-		return error_errno(reterr, -errno, "gnuplot");
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-		return error_set(reterr, -ENOENT, "%s not drawn: install gnuplot-nox",
-				 options->plot);
-	if (!any)
+	if (rc < 0)
+		return rc;
+	bool any = put_script(plot.out, options, runs, count);
+	rc = gnuplot_finish(&plot, reterr);
+	if (!any && rc != -ENOENT)
 		return error_set(reterr, -ENODATA, "%s not drawn: no run has come to its goal",
 				 options->plot);
-	if (status != 0 || access(options->plot, R_OK) != 0)
-		return error_set(reterr, -EIO, "gnuplot failed; %s not drawn", options->plot);
-	return 0;
+	return rc;
 }

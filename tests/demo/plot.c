@@ -3,27 +3,11 @@
 
 #include "tests/demo/plot.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "agent/base/gnuplot.h"
 #include "lib/quantity.h"
-
-/* In gnuplot a quote inside a quoted string is written twice. */
-static void put_quoted(FILE *out, const char *text)
-{
-	fputc('\'', out);
-	for (; *text != '\0'; text++) {
-		if (*text == '\'')
-			fputc('\'', out);
-		fputc(*text, out);
-	}
-	fputc('\'', out);
-}
 
 static void put_value(FILE *out, double value)
 {
@@ -61,15 +45,13 @@ static void put_nodes(FILE *out, const struct demo *demo, unsigned first_column,
 	fputc('\n', out);
 }
 
-static void put_script(FILE *out, const char *path, const struct demo *demo)
+static void put_script(FILE *out, const struct demo *demo)
 {
 	const struct phase *during = &demo->history.phases[1];
 
 	put_data(out, &demo->history);
-	fputs("set terminal svg size 900,900 font 'sans,12' background 'white'\nset output ", out);
-	put_quoted(out, path);
 	fprintf(out,
-		"\nset multiplot layout 3,1 title 'isobar: %u nodes share %.6g CPU%s'\n"
+		"set multiplot layout 3,1 title 'isobar: %u nodes share %.6g CPU%s'\n"
 		"set xrange [0:%ju]\nset offsets 0, 0, graph 0.12, 0\nset grid\n"
 		"set key outside right\nset lmargin 9\nset rmargin 14\n"
 		"set object 1 rectangle from %.3f, graph 0 to %.3f, graph 1 behind "
@@ -89,17 +71,11 @@ static void put_script(FILE *out, const char *path, const struct demo *demo)
 
 int plot_write(const char *path, const struct demo *demo, struct error *reterr)
 {
-	FILE *out = popen("gnuplot", "we");
+	struct gnuplot plot;
+	int rc = gnuplot_start(&plot, path, 900, 900, reterr);
 
-	if (out == NULL)
-		return error_errno(reterr, -errno, "start gnuplot");
-	put_script(out, path, demo);
-	int status = pclose(out);
-	if (status == -1)
-		return error_errno(reterr, -errno, "gnuplot");
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-		return error_set(reterr, -ENOENT, "%s not drawn: install gnuplot-nox", path);
-	if (status != 0 || access(path, R_OK) != 0)
-		return error_set(reterr, -EIO, "gnuplot failed; %s not drawn", path);
-	return 0;
+	if (rc < 0)
+		return rc;
+	put_script(plot.out, demo);
+	return gnuplot_finish(&plot, reterr);
 }

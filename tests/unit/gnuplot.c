@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "agent/base/gnuplot.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/test.h"
+
+static char directory[] = "/tmp/isobar-gnuplot-XXXXXX";
+static char file[64];
+
+static void setup(void)
+{
+	ck_assert_ptr_nonnull(mkdtemp(directory));
+	snprintf(file, sizeof(file), "%s/it's.svg", directory);
+}
+
+static void teardown(void)
+{
+	unlink(file);
+	ck_assert_int_eq(rmdir(directory), 0);
+}
+
+static const double x[] = { 1, 10, 100, 1000 };
+static const double y[] = { 0.5, 0, NAN, 2 };
+
+static const struct chart_curve curves[] = {
+	{ .title = "nobody's", .x = x, .y = y, .count = 4, .style = CHART_LINES_POINTS },
+	{ .title = "the \"other\"", .x = x, .y = x, .count = 4, .style = CHART_DASHED },
+	{ .title = "nothing of this", .x = x, .y = y + 1, .count = 2 },
+};
+
+static const struct chart chart = {
+	.title = "it's one", .x_label = "x", .y_label = "y", .x_log = true, .y_log = true,
+	.curves = curves, .count = 3,
+};
+
+static bool has_gnuplot(void)
+{
+	return system("command -v gnuplot >/dev/null") == 0;
+}
+
+START_TEST(draws_what_can_be_drawn)
+{
+	struct chart two[] = { chart, chart };
+	struct error error;
+	char text[1 << 16] = "";
+	FILE *in;
+
+	if (!has_gnuplot())
+		return;
+	two[1].title = "another";
+	ck_assert_msg(chart_draw(file, "all of it", two, 2, 2, &error) == 0, "%s", error.text);
+	in = fopen(file, "re");
+	ck_assert_ptr_nonnull(in);
+	ck_assert_uint_gt(fread(text, 1, sizeof(text) - 1, in), 1000);
+	fclose(in);
+	ck_assert_ptr_nonnull(strstr(text, "<svg"));
+	ck_assert_ptr_nonnull(strstr(text, "nobody"));
+	ck_assert_ptr_nonnull(strstr(text, "another"));
+	/* A key without a curve would be a claim. */
+	ck_assert_ptr_null(strstr(text, "nothing of this"));
+}
+END_TEST
+
+START_TEST(says_that_there_is_nothing_to_draw)
+{
+	struct chart empty = chart;
+	struct error error;
+
+	if (!has_gnuplot())
+		return;
+	empty.curves = &curves[2];
+	empty.count = 1;
+	ck_assert_int_eq(chart_draw(file, "none", &empty, 1, 1, &error), -ENODATA);
+	ck_assert_ptr_nonnull(strstr(error.text, "nothing to draw"));
+}
+END_TEST
+
+/* More than a pipe holds, so that writing fails as well. */
+START_TEST(survives_without_gnuplot)
+{
+	enum { MANY = 20000 };
+	double *many = calloc(MANY, sizeof(*many));
+	struct chart_curve curve = { .title = "many", .x = many, .y = many, .count = MANY };
+	struct chart long_one = { .title = "", .x_label = "", .y_label = "", .curves = &curve,
+				  .count = 1 };
+	struct error error;
+
+	ck_assert_int_eq(setenv("PATH", directory, 1), 0);
+	ck_assert_int_eq(chart_draw(file, "none", &long_one, 1, 1, &error), -ENOENT);
+	ck_assert_ptr_nonnull(strstr(error.text, "install gnuplot-nox"));
+	free(many);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = suite_create("gnuplot");
+	TCase *tcase = tcase_create("charts");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, draws_what_can_be_drawn);
+	tcase_add_test(tcase, says_that_there_is_nothing_to_draw);
+	tcase_add_test(tcase, survives_without_gnuplot);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
