@@ -3,6 +3,7 @@ noinst_LIBRARIES += %D%/libisobar.a
 %C%_libisobar_a_SOURCES = \
 	%D%/bytes.h \
 	%D%/checksum.h \
+	%D%/draw.c %D%/draw.h \
 	%D%/graph.c %D%/graph.h \
 	%D%/quantity.c %D%/quantity.h \
 	%D%/rng.c %D%/rng.h \

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "lib/data/partition.h"
+#include "lib/draw.h"
 #include "lib/hot.h"
 
 void iso_batches_init(struct iso_batches *batches, uint32_t *order, uint32_t samples,
@@ -13,7 +13,7 @@ void iso_batches_init(struct iso_batches *batches, uint32_t *order, uint32_t sam
 {
 	assert(samples >= 1);
 	*batches = (struct iso_batches){ .order = order, .samples = samples, .rng = { seed } };
-	iso_rng_shuffle(&batches->rng, order, samples);
+	iso_draw_shuffle(&batches->rng, order, samples);
 }
 
 void iso_batches_next(struct iso_batches *batches, uint32_t count, uint32_t *ret_samples)
@@ -25,7 +25,7 @@ void iso_batches_next(struct iso_batches *batches, uint32_t count, uint32_t *ret
 			continue;
 		batches->next = 0;
 		batches->epochs++;
-		iso_rng_shuffle(&batches->rng, batches->order, batches->samples);
+		iso_draw_shuffle(&batches->rng, batches->order, batches->samples);
 	}
 }
 

@@ -6,60 +6,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "lib/draw.h"
+
 #define CLASSES_MAX 256u
-
-double iso_rng_normal(struct iso_rng *rng)
-{
-	double u, v, square;
-
-	/* A point in the unit disc; three draws in four are inside. */
-	do {
-		u = 2 * iso_rng_unit(rng) - 1;
-		v = 2 * iso_rng_unit(rng) - 1;
-		square = u * u + v * v;
-	} while (square >= 1 || square <= 0);
-	return u * sqrt(-2 * log(square) / square);
-}
-
-/* Marsaglia and Tsang, "A simple method for generating gamma variables", 2000; shape >= 1. */
-static double log_gamma_from_one(struct iso_rng *rng, double shape)
-{
-	double d = shape - 1.0 / 3, c = 1 / sqrt(9 * d);
-
-	for (;;) {
-		double x = iso_rng_normal(rng), root = 1 + c * x;
-
-		if (root <= 0)
-			continue;
-		double v = root * root * root, u = 1 - iso_rng_unit(rng);
-		if (log(u) < 0.5 * x * x + d - d * v + d * log(v))
-			return log(d) + log(v);
-	}
-}
-
-double iso_rng_log_gamma(struct iso_rng *rng, double shape)
-{
-	assert(shape > 0);
-	if (shape >= 1)
-		return log_gamma_from_one(rng, shape);
-	/*
-	 * Gamma(a) = Gamma(a + 1) U^(1/a).  In logarithms, since for a = 0.01
-	 * one value in a thousand would be 0 in a double.
-	 */
-	double boosted = log_gamma_from_one(rng, shape + 1);
-	return boosted + log(1 - iso_rng_unit(rng)) / shape;
-}
-
-void iso_rng_shuffle(struct iso_rng *rng, uint32_t *values, uint32_t n)
-{
-	for (uint32_t i = n; i > 1; i--) {
-		uint32_t j = (uint32_t)iso_rng_below(rng, i);
-		uint32_t swap = values[i - 1];
-
-		values[i - 1] = values[j];
-		values[j] = swap;
-	}
-}
 
 uint32_t iso_partition_size(const struct iso_partition_config *config, uint32_t samples)
 {
@@ -131,7 +80,7 @@ static void fill_pools(struct iso_rng *rng, const uint8_t *labels, uint32_t samp
 	for (uint32_t i = 0; i < samples; i++)
 		pools->samples[pools->start[labels[i]] + filled[labels[i]]++] = i;
 	for (uint32_t c = 0; c < pools->classes; c++)
-		iso_rng_shuffle(rng, pools->samples + pools->start[c], pools->left[c]);
+		iso_draw_shuffle(rng, pools->samples + pools->start[c], pools->left[c]);
 	apportion(sizes, pools->classes, keep, pools->left);
 	for (uint32_t c = 0; c < pools->classes; c++)
 		assert(pools->left[c] <= filled[c]);
@@ -143,7 +92,7 @@ static void draw_proportions(struct iso_rng *rng, double alpha, uint32_t classes
 	double largest = -HUGE_VAL;
 
 	for (uint32_t c = 0; c < classes; c++) {
-		weights[c] = iso_rng_log_gamma(rng, alpha);
+		weights[c] = iso_draw_log_gamma(rng, alpha);
 		largest = weights[c] > largest ? weights[c] : largest;
 	}
 	for (uint32_t c = 0; c < classes; c++)
@@ -192,7 +141,7 @@ static void partition_dirichlet(const struct iso_partition_config *config, const
 		draw_proportions(&rng, config->alpha, config->classes, weights);
 		apportion(weights, config->classes, size, counts);
 		fill_part(&pools, counts, size, part);
-		iso_rng_shuffle(&rng, part, size);
+		iso_draw_shuffle(&rng, part, size);
 	}
 }
 
@@ -221,6 +170,6 @@ enum iso_status iso_partition(const struct iso_partition_config *config, const u
 	struct iso_rng rng = { config->seed };
 	for (uint32_t i = 0; i < samples; i++)
 		ret_order[i] = i;
-	iso_rng_shuffle(&rng, ret_order, samples);
+	iso_draw_shuffle(&rng, ret_order, samples);
 	return ISO_OK;
 }

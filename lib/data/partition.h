@@ -47,13 +47,4 @@ ISO_MUST_USE enum iso_status iso_partition(const struct iso_partition_config *co
 					   const uint8_t *labels, uint32_t samples,
 					   uint32_t *workspace, uint32_t *ret_order);
 
-/* ln of a Gamma(shape, 1) variate (Marsaglia and Tsang 2000); any shape > 0, no underflow. */
-double iso_rng_log_gamma(struct iso_rng *rng, double shape);
-
-/* A standard normal variate (polar method). */
-double iso_rng_normal(struct iso_rng *rng);
-
-/* Fisher-Yates. */
-void iso_rng_shuffle(struct iso_rng *rng, uint32_t *values, uint32_t n);
-
 #endif

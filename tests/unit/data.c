@@ -205,57 +205,6 @@ START_TEST(a_partition_that_makes_no_sense_is_refused)
 }
 END_TEST
 
-/* Gamma(a): mean a, variance a; ln Gamma(a) has mean psi(a), which reaches small a. */
-START_TEST(gamma_variates_have_their_moments)
-{
-	static const struct {
-		double shape, digamma, trigamma;
-	} cases[] = {
-		{ 0.01, -100.5608854578687, 10001.621213528313 },
-		{ 0.5, -1.9635100260214235, 4.934802200544679 },
-		{ 1, -0.5772156649015329, 1.6449340668482264 },
-		{ 20, 2.9705239922421493, 0.05127082293520315 },
-	};
-	struct iso_rng rng = { test_seed_base() };
-	const int draws = 40000;
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		double shape = cases[i].shape, sum = 0, log_sum = 0;
-
-		for (int k = 0; k < draws; k++) {
-			double value = iso_rng_log_gamma(&rng, shape);
-
-			log_sum += value;
-			sum += exp(value);
-		}
-		/* Five standard errors. */
-		ck_assert_double_eq_tol(sum / draws, shape, 5 * sqrt(shape / draws));
-		ck_assert_double_eq_tol(log_sum / draws, cases[i].digamma,
-					5 * sqrt(cases[i].trigamma / draws));
-	}
-}
-END_TEST
-
-START_TEST(normal_variates_have_their_moments)
-{
-	struct iso_rng rng = { test_seed_base() };
-	double moments[5] = { 0 };
-	const int draws = 40000;
-
-	for (int k = 0; k < draws; k++) {
-		double value = iso_rng_normal(&rng), power = 1;
-
-		for (int m = 0; m < 5; m++, power *= value)
-			moments[m] += power / draws;
-	}
-	/* Five standard errors: sd of x^2 is sqrt 2, of x^3 sqrt 15, of x^4 sqrt 96. */
-	ck_assert_double_eq_tol(moments[1], 0, 0.025);
-	ck_assert_double_eq_tol(moments[2], 1, 0.036);
-	ck_assert_double_eq_tol(moments[3], 0, 0.097);
-	ck_assert_double_eq_tol(moments[4], 3, 0.245);
-}
-END_TEST
-
 START_TEST(an_epoch_has_each_sample_once)
 {
 	struct iso_batches batches;
@@ -334,8 +283,6 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, the_same_seed_gives_the_same_partition);
 	tcase_add_test(tcase, partitions_work_for_any_size_and_alpha);
 	tcase_add_test(tcase, a_partition_that_makes_no_sense_is_refused);
-	tcase_add_test(tcase, gamma_variates_have_their_moments);
-	tcase_add_test(tcase, normal_variates_have_their_moments);
 	tcase_add_test(tcase, an_epoch_has_each_sample_once);
 	tcase_add_test(tcase, a_drawn_batch_depends_on_its_seed_only_and_has_no_repeats);
 	tcase_add_test(tcase, gathered_rows_are_scaled);

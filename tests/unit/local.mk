@@ -1,4 +1,4 @@
-unit_tests += %D%/demand %D%/quantity %D%/rng
+unit_tests += %D%/demand %D%/draw %D%/quantity %D%/rng
 unit_tests += %D%/cpuclock %D%/meter %D%/procuse
 
 unit_tests += %D%/demo %D%/observer
