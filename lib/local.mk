@@ -47,3 +47,6 @@ include lib/learn.mk
 %C%_libisobar_a_SOURCES += \
 	%D%/threads.c %D%/threads.h \
 	%D%/wire/worker.c %D%/wire/worker.h
+
+# For those who write tasks; the only header that is installed.
+pkginclude_HEADERS = %D%/isobar/task.h
