@@ -59,17 +59,30 @@ double history_settled(const struct history *history, const struct phase *phase,
 	return known > 0 ? sum / known : (double)NAN;
 }
 
+/*
+ * A share moves in steps, and when between two samples it did is not known: on
+ * average in the middle.  To take the first sample's would count what a
+ * receiver may use later as if it used too much now.
+ */
+static double mean_share(const struct node_sample *first, const struct node_sample *second)
+{
+	if (isnan(first->share))
+		return second->share;
+	return isnan(second->share) ? first->share : (first->share + second->share) / 2;
+}
+
 static struct spent spent_by(const struct history *history, size_t from, size_t to, unsigned node)
 {
 	const struct sample *samples = history->samples;
 	struct spent spent = { samples[to].nodes[node].used_s - samples[from].nodes[node].used_s,
 			       0 };
 
-	/* A share holds until the next sample; it changes about once a second. */
-	for (size_t i = from; i < to; i++)
-		if (!isnan(samples[i].nodes[node].share))
-			spent.allowed_s +=
-			    samples[i].nodes[node].share * (samples[i + 1].at_s - samples[i].at_s);
+	for (size_t i = from; i < to; i++) {
+		double share = mean_share(&samples[i].nodes[node], &samples[i + 1].nodes[node]);
+
+		if (!isnan(share))
+			spent.allowed_s += share * (samples[i + 1].at_s - samples[i].at_s);
+	}
 	return spent;
 }
 

@@ -64,8 +64,8 @@ double history_settled(const struct history *history, const struct phase *phase,
 
 /*
  * CPU time that a job used, and that its share allowed it, in a part of the
- * run.  The share is known at the samples only: a window in which it moved
- * fast is off by some per cent.
+ * run.  The share is known at the samples only, so its integral is the
+ * trapezoid's: off by at most half a sample's length times each change, either way.
  */
 struct spent {
 	double used_s, allowed_s;
