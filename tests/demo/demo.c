@@ -24,6 +24,7 @@
 #include "tests/demo/checks.h"
 #include "tests/demo/run.h"
 #include "tests/demo/setup.h"
+#include "tests/demo/training.h"
 #include "tests/demo/watch.h"
 
 #define BUDGET_UCPU   1500000u
@@ -31,33 +32,63 @@
 #define SECONDS_MIN   3u
 #define SECONDS_MAX   86400u
 
+/* An option with the names it may have, as the coordinator knows them. */
+static void put_names(FILE *to, enum training_choice choice, const char *option,
+		      const char *purpose)
+{
+	const char *names = training_names(choice);
+	int column;
+
+	if (names == NULL)
+		return;
+	column = fprintf(to, "  --%s NAME%*s%s", option, 12 - (int)strlen(option), "", purpose);
+	while (*names != '\0') {
+		int length = (int)strcspn(names, "|");
+
+		if (column + 1 + length > 78)
+			column = fprintf(to, "\n%20s", "");
+		column += fprintf(to, " %.*s", length, names);
+		names += length + (names[length] == '|');
+	}
+	fputc('\n', to);
+}
+
 static void usage(FILE *to)
 {
+	fputs("usage: demo [OPTION...]\n"
+	      "\n"
+	      "Starts isobard nodes that share one CPU budget, a coordinator and a worker on\n"
+	      "each node, trains on Fashion-MNIST, lets a CPU-hungry co-tenant visit node 2 in\n"
+	      "the middle third, and checks what must hold.  Exit status 0: all held.\n"
+	      "\n",
+	      to);
+	fprintf(to,
+		"  --seconds N        length of the run (60)\n"
+		"  --nodes N          2 to %d (4), in a ring\n"
+		"  --budget CPU       shared by all nodes, such as 1.5cpu; 0.1cpu a node at least\n"
+		"                     (1.5cpu, or three quarters of the machine if that is less)\n",
+		HISTORY_NODES_MAX);
+	put_names(to, TRAINING_METHOD, "method", "what a gradient does to the model:");
+	put_names(to, TRAINING_ALLOCATION, "allocation", "who gets how many tasks:");
+	put_names(to, TRAINING_PARTITION, "partition",
+		  "how the samples are split among the nodes:");
+	fputs("  --alpha NUMBER     of the partition dirichlet: the smaller, the less alike (0.5)\n"
+	      "  --learning-rate X  step size (what suits the method)\n"
+	      "  --data DIRECTORY   the data set (/usr/share/datasets/fashion-mnist)\n"
+	      "  --json FILE        the report with every sample\n"
+	      "  --plot FILE.svg    a picture of shares, demand and accuracy (needs gnuplot)\n"
+	      "  --dry-run          trade, but write no quota; so it is without root\n"
+	      "  --keep             keep the directory with logs and configurations\n"
+	      "\n",
+	      to);
 	fprintf(
 	    to,
-	    "usage: demo [OPTION...]\n"
-	    "\n"
-	    "Starts isobard nodes that share one CPU budget, a coordinator and a worker on\n"
-	    "each node, trains on Fashion-MNIST, lets a CPU-hungry co-tenant visit node 2 in\n"
-	    "the middle third, and checks what must hold.  Exit status 0: all held.\n"
-	    "\n"
-	    "  --seconds N        length of the run (60)\n"
-	    "  --nodes N          2 to %d (4), in a ring\n"
-	    "  --budget CPU       shared by all nodes, such as 1.5cpu; 0.1cpu a node at least\n"
-	    "                     (1.5cpu, or three quarters of the machine if that is less)\n"
-	    "  --allocation NAME  how the coordinator allots tasks (ata)\n"
-	    "  --data DIRECTORY   the data set (/usr/share/datasets/fashion-mnist)\n"
-	    "  --json FILE        the report with every sample\n"
-	    "  --plot FILE.svg    a picture of shares, demand and accuracy (needs gnuplot)\n"
-	    "  --dry-run          trade, but write no quota; so it is without root\n"
-	    "  --keep             keep the directory with logs and configurations\n"
-	    "\n"
 	    "Runs shorter than %d s, or %d s a node, do not show whether shares follow demand,\n"
 	    "and what is learnt takes CPU: an accuracy of %.2f is wanted from %d s of CPU on\n"
 	    "(budget x seconds), %.2f from %d s on.  Checks that do not apply are listed as\n"
 	    "not judged.\n",
-	    HISTORY_NODES_MAX, CHECKS_PHASES_FROM_S, CHECKS_PHASES_NODE_S, CHECKS_ACCURACY,
-	    CHECKS_ACCURACY_CPU_S, CHECKS_EARLY, CHECKS_EARLY_CPU_S);
+	    CHECKS_PHASES_FROM_S, CHECKS_PHASES_NODE_S, CHECKS_ACCURACY, CHECKS_ACCURACY_CPU_S,
+	    CHECKS_EARLY, CHECKS_EARLY_CPU_S);
 }
 
 __attribute__((format(printf, 1, 2))) static _Noreturn void refuse(const char *format, ...)
@@ -112,7 +143,11 @@ static void parse_one(struct options *options, int option, const char *value)
 		if (iso_quantity_cpu(value, &options->budget_ucpu) != ISO_OK)
 			refuse("--budget '%s': CPU such as 1.5cpu is expected", value);
 		break;
-	case 'a': options->allocation = value; break;
+	case 'm': options->training.method = value; break;
+	case 'a': options->training.allocation = value; break;
+	case 'r': options->training.partition = value; break;
+	case 'A': options->training.alpha = value; break;
+	case 'l': options->training.learning_rate = value; break;
 	case 'd': options->data = value; break;
 	case 'j': options->json_path = value; break;
 	case 'p': options->plot_path = value; break;
@@ -132,7 +167,11 @@ static struct options parse(int argc, char **argv)
 		{ "seconds", required_argument, NULL, 's' },
 		{ "nodes", required_argument, NULL, 'n' },
 		{ "budget", required_argument, NULL, 'b' },
+		{ "method", required_argument, NULL, 'm' },
 		{ "allocation", required_argument, NULL, 'a' },
+		{ "partition", required_argument, NULL, 'r' },
+		{ "alpha", required_argument, NULL, 'A' },
+		{ "learning-rate", required_argument, NULL, 'l' },
 		{ "data", required_argument, NULL, 'd' },
 		{ "json", required_argument, NULL, 'j' },
 		{ "plot", required_argument, NULL, 'p' },
@@ -141,11 +180,12 @@ static struct options parse(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
+	struct error error;
 	struct options options = {
 		.seconds = 60,
 		.nodes = 4,
 		.budget_ucpu = default_budget(),
-		.allocation = "ata",
+		.training = { .allocation = "ata", .partition = "dirichlet" },
 		.data = "/usr/share/datasets/fashion-mnist",
 	};
 
@@ -160,6 +200,8 @@ static struct options parse(int argc, char **argv)
 		must_be_writable("json", options.json_path);
 	if (options.plot_path != NULL)
 		must_be_writable("plot", options.plot_path);
+	if (training_check(&options, &error) != 0)
+		refuse("%s", error.text);
 	if (access(options.data, R_OK | X_OK) != 0)
 		refuse("no data set in %s: %s; install dataset-fashion-mnist", options.data,
 		       strerror(errno));

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/net/curve.h"
 #include "tests/demo/groups.h"
 #include "tests/demo/history.h"
 #include "tests/demo/processes.h"
@@ -17,6 +18,7 @@
  *   demo.c       options, and the guard that cleans up whatever happens
  *   run.c        one run: start, three phases with a co-tenant in the middle, stop
  *   setup.c      directories, keys, ports, configuration files
+ *   training.c   the coordinator's configuration; account.c: what training cost
  *   groups.c     cgroups, v1 or v2
  *   processes.c  the programs
  *   watch.c      waits, and hears the observer meanwhile
@@ -29,6 +31,13 @@
  *   cotenant.c   a program apart: wants all the CPU it can get
  */
 
+/* What is trained and how, in the words of isobar-coordinator.conf(5); NULL: as it is there. */
+struct training_options {
+	const char *method, *allocation, *partition;
+	const char *alpha;	   /* of a Dirichlet partition */
+	const char *learning_rate; /* NULL: what suits the method here */
+};
+
 /* The co-tenant visits this one (node2). */
 #define DEMO_VISITED 1u
 
@@ -36,7 +45,7 @@ struct options {
 	uint64_t seconds;
 	unsigned nodes;
 	uint64_t budget_ucpu;
-	const char *allocation;		   /* the coordinator's strategy */
+	struct training_options training;
 	const char *data;		   /* directory of the data set */
 	const char *json_path, *plot_path; /* NULL: none */
 	bool keep;			   /* the directory with logs and configurations */
@@ -46,9 +55,10 @@ struct options {
 
 struct node {
 	char name[16];
-	char directory[DEMO_PATH_BYTES]; /* its configuration, keys, journal, socket, log */
-	char socket[DEMO_PATH_BYTES];	 /* its control socket */
-	char group[DEMO_PATH_BYTES];	 /* its cgroup in the file system; "" in a dry run */
+	char directory[DEMO_PATH_BYTES];  /* its configuration, keys, journal, socket, log */
+	char socket[DEMO_PATH_BYTES];	  /* its control socket */
+	char worker_key[CURVE_KEY_BYTES]; /* the public one of its worker */
+	char group[DEMO_PATH_BYTES];	  /* its cgroup in the file system; "" in a dry run */
 	uint64_t endowment_ucpu;
 	unsigned port;
 	struct child isobard;

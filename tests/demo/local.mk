@@ -17,6 +17,7 @@ noinst_PROGRAMS += %D%/cotenant
 
 noinst_LIBRARIES += %D%/libdemo.a
 %C%_libdemo_a_SOURCES = \
+	%D%/account.c %D%/account.h \
 	%D%/checks.c %D%/checks.h \
 	%D%/demo.h \
 	%D%/files.c %D%/files.h \
@@ -31,6 +32,7 @@ noinst_LIBRARIES += %D%/libdemo.a
 	%D%/run.c %D%/run.h \
 	%D%/setup.c %D%/setup.h \
 	%D%/table.c %D%/table.h \
+	%D%/training.c %D%/training.h \
 	%D%/usage.c %D%/usage.h \
 	%D%/watch.c %D%/watch.h
 %C%_libdemo_a_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(ZMQ_CFLAGS)

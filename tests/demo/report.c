@@ -8,13 +8,9 @@
 #include <string.h>
 
 #include "lib/quantity.h"
+#include "tests/demo/account.h"
 
 #define SPENT_WINDOW_S 10
-
-static const struct sample *last(const struct history *history)
-{
-	return history->count > 0 ? &history->samples[history->count - 1] : NULL;
-}
 
 static double cpu_percent(const struct demo *demo, const struct child *child)
 {
@@ -64,20 +60,6 @@ static void print_accuracy(FILE *out, const struct history *history)
 	fputc('\n', out);
 }
 
-static void print_training(FILE *out, const struct demo *demo)
-{
-	const struct sample *sample = last(&demo->history);
-
-	if (sample == NULL || sample->round < 0)
-		return;
-	fprintf(out, "Training: %jd rounds with %s; workers computed %.1f s of CPU",
-		(intmax_t)sample->round, demo->options.allocation, sample->worker_cpu_s);
-	if (sample->greedy_cpu_s > 0)
-		fprintf(out, ", the greedy rule would have burnt %.1f s (%.2f times as much)",
-			sample->greedy_cpu_s, sample->greedy_cpu_s / sample->worker_cpu_s);
-	fputs(".\n", out);
-}
-
 static void print_spent(FILE *out, const struct demo *demo)
 {
 	const struct history *history = &demo->history;
@@ -112,7 +94,7 @@ void report_print(FILE *out, const struct demo *demo, const struct check *checks
 		(uintmax_t)options->seconds);
 	print_phases(out, demo);
 	print_accuracy(out, &demo->history);
-	print_training(out, demo);
+	account_print(out, demo);
 	print_spent(out, demo);
 	fputs("Overhead:\n", out);
 	for (unsigned i = 0; i < options->nodes; i++)
@@ -232,11 +214,11 @@ static json_t *describe(const struct demo *demo, const struct check *checks, uns
 	for (size_t i = 0; i < demo->history.count; i++)
 		json_array_append_new(samples, describe_sample(demo, &demo->history.samples[i]));
 	return json_pack(
-	    "{s:b, s:b, s:I, s:i, s:I, s:s, s:f, s:o, s:O?, s:{s:I, s:I, s:I, s:I}, "
+	    "{s:b, s:b, s:I, s:i, s:I, s:o, s:f, s:o, s:O?, s:{s:I, s:I, s:I, s:I}, "
 	    "s:o, s:O?, s:o, s:o}",
 	    "held", checks_held(checks, count), "dry_run", options->dry_run, "seconds",
 	    (json_int_t)options->seconds, "nodes", (int)options->nodes, "budget_ucpu",
-	    (json_int_t)options->budget_ucpu, "allocation", options->allocation, "ready_s",
+	    (json_int_t)options->budget_ucpu, "account", account_describe(demo), "ready_s",
 	    demo->ready_s, "checks", describe_checks(checks, count), "observer", demo->observed,
 	    "ledger", "audits", (json_int_t)demo->ledger.audits, "unanswered",
 	    (json_int_t)demo->ledger.unanswered, "rereads", (json_int_t)demo->ledger.rereads,

@@ -14,6 +14,7 @@
 #include "agent/net/curve.h"
 #include "lib/quantity.h"
 #include "tests/demo/ports.h"
+#include "tests/demo/training.h"
 
 /* A demo that is killed leaves DIRECTORY/isobar-demo-PID-RANDOM; a kept one has no PID. */
 #define PREFIX "isobar-demo-"
@@ -46,8 +47,12 @@ int setup_places(struct demo *demo, struct error *reterr)
 	return demo->options.dry_run ? 0 : groups_create(&demo->groups, reterr);
 }
 
-/* Keys NAME.secret and NAME.public in the directory, the secret one for its owner alone. */
-static int make_keys(const char *directory, const char *name, uid_t user, struct error *reterr)
+/*
+ * Keys NAME.secret and NAME.public in the directory, the secret one for its
+ * owner alone.
+ */
+static int make_keys(const char *directory, const char *name, uid_t user,
+		     char ret_public[CURVE_KEY_BYTES], struct error *reterr)
 {
 	char secret[DEMO_PATH_BYTES], public[DEMO_PATH_BYTES], file[64];
 	struct curve_keypair keypair;
@@ -60,6 +65,7 @@ static int make_keys(const char *directory, const char *name, uid_t user, struct
 	if (r != 0)
 		return r;
 	r = curve_keypair_write(&keypair, secret, public, reterr);
+	memcpy(ret_public, keypair.public_key, CURVE_KEY_BYTES);
 	curve_keypair_wipe(&keypair);
 	if (r == 0 && geteuid() == 0 && chown(secret, user, (gid_t)-1) != 0)
 		r = error_errno(reterr, -errno, "chown %s", secret);
@@ -92,11 +98,12 @@ static int make_node(struct demo *demo, unsigned index, struct error *reterr)
 	path_join(node->directory, demo->directory, node->name);
 	path_join(node->socket, node->directory, "control");
 	node->endowment_ucpu = endowment_ucpu(&demo->options, index);
+	char unused[CURVE_KEY_BYTES];
 	int r = make_directory(demo, node->directory, false, reterr);
 	if (r == 0)
-		r = make_keys(node->directory, "node", 0, reterr);
+		r = make_keys(node->directory, "node", 0, unused, reterr);
 	if (r == 0)
-		r = make_keys(node->directory, "worker", demo->user, reterr);
+		r = make_keys(node->directory, "worker", demo->user, node->worker_key, reterr);
 	if (r != 0 || demo->options.dry_run)
 		return r;
 	groups_directory(&demo->groups, node->name, node->group);
@@ -179,33 +186,8 @@ static void write_node(FILE *out, const struct demo *demo, unsigned index)
 
 static void write_coordinator(FILE *out, const struct demo *demo, unsigned unused)
 {
-	const char *directory = demo->directory;
-
 	(void)unused;
-	fprintf(out,
-		"run = demo\n"
-		"listen = \"tcp://127.0.0.1:%u\"\n"
-		"secret-key = \"%s/coordinator/coordinator.secret\"\n"
-		"state-directory = \"%s/coordinator\"\n"
-		"run-directory = \"%s/coordinator\"\n"
-		"data = \"%s\"\n"
-		"evaluation-interval = 1s\n"
-		"training {\n"
-		"\tpartition = dirichlet\n"
-		"\ttasks-per-round = 128\n"
-		"\tsamples-per-task = 1024\n"
-		"}\n"
-		"allocation {\n"
-		"\tstrategy = %s\n"
-		"}\n",
-		demo->coordinator_port, directory, directory, directory, demo->options.data,
-		demo->options.allocation);
-	for (unsigned i = 0; i < demo->options.nodes; i++)
-		fprintf(out,
-			"worker \"%s\" {\n"
-			"\tpublic-key = \"%s/worker.public\"\n"
-			"}\n",
-			demo->nodes[i].name, demo->nodes[i].directory);
+	training_write(out, demo);
 }
 
 typedef void write_fn(FILE *out, const struct demo *demo, unsigned index);
@@ -243,7 +225,7 @@ static int copy_program(const struct demo *demo, const char *name, struct error 
 int setup_files(struct demo *demo, struct error *reterr)
 {
 	unsigned nodes = demo->options.nodes, ports[HISTORY_NODES_MAX + 1];
-	char directory[DEMO_PATH_BYTES];
+	char directory[DEMO_PATH_BYTES], unused[CURVE_KEY_BYTES];
 	int r = ports_find(nodes + 1, ports, reterr);
 
 	if (r == 0 && !demo->options.dry_run) {
@@ -260,7 +242,7 @@ int setup_files(struct demo *demo, struct error *reterr)
 	if (r == 0)
 		r = make_directory(demo, directory, true, reterr);
 	if (r == 0)
-		r = make_keys(directory, "coordinator", demo->user, reterr);
+		r = make_keys(directory, "coordinator", demo->user, unused, reterr);
 	if (r == 0)
 		r = write_file(demo, directory, "isobar-coordinator.conf", write_coordinator, 0,
 			       reterr);

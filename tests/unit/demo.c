@@ -11,6 +11,7 @@
 
 #include "tests/demo/checks.h"
 #include "tests/demo/ledger.h"
+#include "tests/demo/training.h"
 
 /*
  * Three nodes in a ring with 0.9 CPU; node 1 has sent 50 mCPU to node 2, who
@@ -257,6 +258,48 @@ START_TEST(finds_the_worst_window)
 }
 END_TEST
 
+/* A node that uses exactly what it owns, while its share grows and shrinks. */
+START_TEST(a_moving_share_is_no_excess)
+{
+	unsigned node = 99;
+
+	record(0.3, 0.5, 0.3);
+	for (unsigned i = 0; i < demo.history.count; i++)
+		for (unsigned k = 0; k < 3; k++) {
+			struct node_sample *sample = &demo.history.samples[i].nodes[k];
+			double t = i / 2.0;
+
+			sample->share = k == 0 ? 0.1 + t / 50 : 0.7 - t / 50;
+			sample->used_s = k == 0 ? 0.1 * t + t * t / 100 : 0.7 * t - t * t / 100;
+		}
+	ck_assert_double_eq_tol(history_worst_window(&demo.history, 10, &node), 1, 1e-9);
+	/* One sample without an answer: the other end stands for both. */
+	demo.history.samples[60].nodes[0].share = (double)NAN;
+	demo.history.samples[0].nodes[0].share = (double)NAN;
+	struct spent spent = history_spent(&demo.history, 0, 60, 0);
+	ck_assert_double_eq_tol(spent.allowed_s, 12, 1e-2);
+	history_free(&demo.history);
+}
+END_TEST
+
+START_TEST(what_the_coordinator_would_refuse_is_refused_in_its_words)
+{
+	struct options options = { .nodes = 4, .data = "/data", .budget_ucpu = 900000 };
+
+	ck_assert_msg(training_check(&options, &error) == 0, "%s", error.text);
+	options.training.partition = "iid";
+	options.training.allocation = "gta";
+	ck_assert_msg(training_check(&options, &error) == 0, "%s", error.text);
+	options.training.allocation = "atta";
+	ck_assert_int_eq(training_check(&options, &error), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(error.text, "'atta' is not one of ata, "));
+	options.training.allocation = "ata";
+	options.training.alpha = "-1";
+	ck_assert_int_eq(training_check(&options, &error), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(error.text, "dirichlet-alpha"));
+}
+END_TEST
+
 START_TEST(a_run_without_samples_holds_nothing)
 {
 	memset(&demo, 0, sizeof(demo));
@@ -314,6 +357,8 @@ Suite *test_suite(void)
 	suite_add_tcase(suite, ledger);
 	tcase_add_test(checks, judges_rise_and_fall_by_settled_means);
 	tcase_add_test(checks, finds_the_worst_window);
+	tcase_add_test(checks, a_moving_share_is_no_excess);
+	tcase_add_test(checks, what_the_coordinator_would_refuse_is_refused_in_its_words);
 	tcase_add_test(checks, a_run_without_samples_holds_nothing);
 	tcase_add_test(checks, what_is_not_judged_is_listed_as_such);
 	suite_add_tcase(suite, checks);
