@@ -100,6 +100,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/train/trainmsg.c %D%/train/trainmsg.h \
 	%D%/train/worker_compute.c %D%/train/worker_compute.h \
 	%D%/train/worker_part.c %D%/train/worker_part.h \
+	%D%/train/worker_points.c %D%/train/worker_points.h \
 	%D%/train/worker_pool.c %D%/train/worker_pool.h \
 	%D%/train/worker_session.c %D%/train/worker_session.h \
 	%D%/train/workerlink.c %D%/train/workerlink.h

@@ -22,7 +22,8 @@ struct lesson {
 
 struct task {
 	uint64_t term, round;
-	uint64_t seed; /* of the mini-batch */
+	uint64_t version; /* of the parameters it is computed at */
+	uint64_t seed;	  /* of the mini-batch */
 	uint32_t task, attempt;
 };
 

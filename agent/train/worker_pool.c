@@ -12,13 +12,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "agent/train/worker_points.h"
 #include "lib/wire/worker.h"
-
-/* Parameters, shared by the tasks computed at them. */
-struct point {
-	unsigned refs;
-	float values[];
-};
 
 struct entry {
 	struct task task;
@@ -57,7 +52,7 @@ struct pool {
 	struct lesson lesson;
 	bool has_lesson;
 	uint64_t lesson_number; /* counts from 1 */
-	struct point *point;
+	struct points points;
 	struct entry *queue, **queue_end;
 	uint32_t queued;
 	struct entry *done, **done_end;
@@ -78,15 +73,9 @@ static void wake_owner(struct pool *pool)
 }
 
 /* With the lock held, or alone. */
-static void point_release(struct point *point)
+static void entry_free(struct pool *pool, struct entry *entry)
 {
-	if (point != NULL && --point->refs == 0)
-		free(point);
-}
-
-static void entry_free(struct entry *entry)
-{
-	point_release(entry->point);
+	points_release(&pool->points, entry->point);
 	free(entry->result.gradient);
 	free(entry);
 }
@@ -115,7 +104,7 @@ static void forget_queue(struct pool *pool)
 	struct entry *entry;
 
 	while ((entry = pop(&pool->queue, &pool->queue_end)) != NULL)
-		entry_free(entry);
+		entry_free(pool, entry);
 	pool->queued = 0;
 }
 
@@ -267,8 +256,8 @@ struct pool *pool_close(struct pool *pool)
 	}
 	forget_queue(pool);
 	while ((entry = pop(&pool->done, &pool->done_end)) != NULL)
-		entry_free(entry);
-	point_release(pool->point);
+		entry_free(pool, entry);
+	points_forget(&pool->points);
 	if (pool->fd >= 0)
 		close(pool->fd);
 	pthread_cond_destroy(&pool->idle);
@@ -304,9 +293,8 @@ void pool_set_lesson(struct pool *pool, const struct lesson *lesson)
 	while (pool->running > 0)
 		pthread_cond_wait(&pool->idle, &pool->lock);
 	while ((entry = pop(&pool->done, &pool->done_end)) != NULL)
-		entry_free(entry);
-	point_release(pool->point);
-	pool->point = NULL;
+		entry_free(pool, entry);
+	points_forget(&pool->points);
 	pool->has_lesson = lesson != NULL;
 	if (lesson != NULL) {
 		assert(lesson->samples_per_task >= 1);
@@ -317,33 +305,25 @@ void pool_set_lesson(struct pool *pool, const struct lesson *lesson)
 	pthread_mutex_unlock(&pool->lock);
 }
 
-int pool_set_params(struct pool *pool, const float *params)
+int pool_set_point(struct pool *pool, uint64_t version, float *params)
 {
-	size_t bytes = iso_softmax_params(&pool->lesson.model) * sizeof(float);
-	struct point *point = malloc(sizeof(*point) + bytes);
-
-	assert(pool->has_lesson);
-	if (point == NULL)
-		return -ENOMEM;
-	point->refs = 1;
-	memcpy(point->values, params, bytes);
 	pthread_mutex_lock(&pool->lock);
-	forget_queue(pool);
-	for (uint32_t i = 0; i < pool->threads_count; i++)
-		pool->threads[i].abandon = true;
-	point_release(pool->point);
-	pool->point = point;
+	assert(pool->has_lesson);
+	int r = points_add(&pool->points, version, params);
 	pthread_mutex_unlock(&pool->lock);
-	return 0;
+	return r;
 }
 
 int pool_submit(struct pool *pool, const struct task *task)
 {
-	struct entry *entry;
+	struct point *point = NULL;
+	struct entry *entry = NULL;
 	int r = 0;
 
 	pthread_mutex_lock(&pool->lock);
-	if (!pool->has_lesson || pool->point == NULL)
+	if (pool->has_lesson)
+		point = points_take(&pool->points, task->version);
+	if (point == NULL)
 		r = -ENODATA;
 	else if (pool->queued == POOL_TASKS_MAX)
 		r = -ENOSPC;
@@ -351,44 +331,78 @@ int pool_submit(struct pool *pool, const struct task *task)
 		r = -ENOMEM;
 	if (r == 0) {
 		entry->task = *task;
-		entry->point = pool->point;
-		entry->point->refs++;
+		entry->point = point;
 		push(&pool->queue_end, entry);
 		pool->queued++;
 		pthread_cond_signal(&pool->work);
+	} else {
+		points_release(&pool->points, point);
 	}
 	pthread_mutex_unlock(&pool->lock);
 	return r;
 }
 
+/* Whether a task is one of those that a cancel means. */
+typedef bool match_fn(const struct task *task, const struct task *wanted);
+
 static bool is_same(const struct task *a, const struct task *b)
 {
-	return b == NULL || (a->term == b->term && a->round == b->round && a->task == b->task &&
-			     a->attempt == b->attempt);
+	return a->term == b->term && a->round == b->round && a->task == b->task &&
+	       a->attempt == b->attempt;
 }
 
-void pool_cancel(struct pool *pool, const struct task *task)
+static bool is_older(const struct task *task, const struct task *than)
+{
+	return task->version < than->version;
+}
+
+static bool is_any(const struct task *task, const struct task *nothing)
+{
+	(void)task;
+	(void)nothing;
+	return true;
+}
+
+static void cancel(struct pool *pool, match_fn *match, const struct task *wanted)
 {
 	struct entry **link, *entry;
 
 	pthread_mutex_lock(&pool->lock);
 	for (link = &pool->queue; (entry = *link) != NULL;) {
-		if (!is_same(&entry->task, task)) {
+		if (!match(&entry->task, wanted)) {
 			link = &entry->next;
 			continue;
 		}
 		*link = entry->next;
 		pool->queued--;
-		entry_free(entry);
+		entry_free(pool, entry);
 	}
 	pool->queue_end = link;
 	for (uint32_t i = 0; i < pool->threads_count; i++) {
 		struct thread *thread = &pool->threads[i];
 
-		if (thread->running != NULL && is_same(&thread->running->task, task))
+		if (thread->running != NULL && match(&thread->running->task, wanted))
 			thread->abandon = true;
 	}
 	pthread_mutex_unlock(&pool->lock);
+}
+
+void pool_cancel(struct pool *pool, const struct task *task)
+{
+	cancel(pool, task != NULL ? is_same : is_any, task);
+}
+
+void pool_cancel_older(struct pool *pool, uint64_t version)
+{
+	cancel(pool, is_older, &(struct task){ .version = version });
+}
+
+uint32_t pool_points(struct pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	uint32_t count = points_count(&pool->points);
+	pthread_mutex_unlock(&pool->lock);
+	return count;
 }
 
 bool pool_take(struct pool *pool, struct task_result *ret_result)
@@ -401,7 +415,7 @@ bool pool_take(struct pool *pool, struct task_result *ret_result)
 	if (entry != NULL) {
 		*ret_result = entry->result;
 		entry->result.gradient = NULL;
-		entry_free(entry);
+		entry_free(pool, entry);
 	}
 	pthread_mutex_unlock(&pool->lock);
 	return entry != NULL;

@@ -41,12 +41,16 @@ void pool_set_active(struct pool *pool, uint32_t threads);
 void pool_set_lesson(struct pool *pool, const struct lesson *lesson);
 
 /*
- * The parameters that later tasks are computed at; copies.  Tasks that are
- * queued are forgotten, tasks that run come back abandoned.  0 or -ENOMEM.
+ * The parameters of a version, params floats to free(), taken over on failure
+ * too.  They are kept until others come, and for as long as a task waits or runs
+ * at them; what is queued or running is not touched.  0 or -ENOMEM.
  */
-int pool_set_params(struct pool *pool, const float *params);
+int pool_set_point(struct pool *pool, uint64_t version, float *params);
 
-/* 0; -ENOSPC: POOL_TASKS_MAX are queued; -ENODATA: no lesson or no parameters. */
+/*
+ * Computes the task at the point of its version.  0; -ENOSPC: POOL_TASKS_MAX are
+ * queued; -ENODATA: no lesson, or nothing is known of this version any more.
+ */
 #define POOL_TASKS_MAX 8192u
 int pool_submit(struct pool *pool, const struct task *task);
 
@@ -55,6 +59,12 @@ int pool_submit(struct pool *pool, const struct task *task);
  * Only term, round, task and attempt are compared.
  */
 void pool_cancel(struct pool *pool, const struct task *task);
+
+/* The same for all tasks at versions older than this one. */
+void pool_cancel_older(struct pool *pool, uint64_t version);
+
+/* Points in memory, for tests and the log. */
+uint32_t pool_points(struct pool *pool);
 
 /* The next result; false: none.  Call until false. */
 bool pool_take(struct pool *pool, struct task_result *ret_result);

@@ -42,7 +42,6 @@ struct session {
 
 	struct iso_train_welcome welcome; /* term 0: never welcome */
 	struct part part;
-	float *params;
 	bool has_params;
 	uint64_t round, model_version;
 
@@ -130,16 +129,6 @@ static void on_timer(struct loop_source *source, short revents)
 	arm(session);
 }
 
-static int resize_params(struct session *session, uint32_t count)
-{
-	float *params = reallocarray(session->params, count, sizeof(*params));
-
-	if (params == NULL)
-		return -ENOMEM;
-	session->params = params;
-	return 0;
-}
-
 static void on_welcome(struct session *session, const struct iso_train_welcome *welcome,
 		       uint64_t now_ns)
 {
@@ -153,8 +142,6 @@ static void on_welcome(struct session *session, const struct iso_train_welcome *
 
 	struct lesson lesson;
 	const char *why = part_take(&session->part, welcome, session->config.data, &lesson);
-	if (why == NULL && resize_params(session, welcome->params) < 0)
-		why = "the worker has no memory for the parameters";
 	if (why != NULL) {
 		log_error("coordinator %s: %s; asking again in %llu s", session->config.endpoint,
 			  why, (unsigned long long)(REFUSED_RETRY_NS / ISO_NS_PER_S));
@@ -189,9 +176,17 @@ static bool take_params(struct session *session, struct trainmsg *message)
 
 	if (message->message.floats == 0 || is_known)
 		return is_known;
-	if (message->message.floats != session->welcome.params ||
-	    trainmsg_read_block(message, session->params) < 0 ||
-	    pool_set_params(session->config.pool, session->params) < 0)
+	if (message->message.floats != session->welcome.params)
+		return false;
+
+	float *params = calloc(message->message.floats, sizeof(*params));
+	if (params == NULL || trainmsg_read_block(message, params) < 0) {
+		free(params);
+		return false;
+	}
+	/* A newer round's order ends what is left of an older one. */
+	pool_cancel(session->config.pool, NULL);
+	if (pool_set_point(session->config.pool, work->model_version, params) < 0)
 		return false;
 	session->has_params = true;
 	session->round = work->round;
@@ -215,6 +210,7 @@ static void on_work(struct session *session, struct trainmsg *message)
 		const struct task submitted = {
 			.term = work->term,
 			.round = work->round,
+			.version = work->model_version,
 			.seed = task.seed,
 			.task = task.task,
 			.attempt = task.attempt,
@@ -477,7 +473,6 @@ struct session *session_close(struct session *session)
 	/* The pool's lesson stands on these. */
 	pool_set_lesson(session->config.pool, NULL);
 	part_close(&session->part);
-	free(session->params);
 	free(session);
 	return NULL;
 }

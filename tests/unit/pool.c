@@ -61,6 +61,16 @@ static void close_pool(void)
 	pool = pool_close(pool);
 }
 
+/* The pool frees what it is given. */
+static int set_point(uint64_t version, const float *values, size_t bytes)
+{
+	float *copy = malloc(bytes);
+
+	ck_assert_ptr_nonnull(copy);
+	memcpy(copy, values, bytes);
+	return pool_set_point(pool, version, copy);
+}
+
 /* Waits for a result; fails the test if none comes. */
 static struct task_result take(void)
 {
@@ -82,7 +92,7 @@ START_TEST(computes_the_gradient_of_the_tasks_own_batch)
 	    calloc(iso_softmax_workspace_floats(&lesson.model, BATCH), sizeof(float));
 
 	pool_set_lesson(pool, &lesson);
-	ck_assert_int_eq(pool_set_params(pool, params), 0);
+	ck_assert_int_eq(set_point(0, params, sizeof(params)), 0);
 	ck_assert_int_eq(pool_submit(pool, &task), 0);
 	struct task_result result = take();
 
@@ -111,7 +121,7 @@ START_TEST(refuses_tasks_before_there_is_something_to_compute)
 	ck_assert_int_eq(pool_submit(pool, &task), -ENODATA);
 	pool_set_lesson(pool, &lesson);
 	ck_assert_int_eq(pool_submit(pool, &task), -ENODATA);
-	ck_assert_int_eq(pool_set_params(pool, params), 0);
+	ck_assert_int_eq(set_point(0, params, sizeof(params)), 0);
 	ck_assert_int_eq(pool_submit(pool, &task), 0);
 	free(take().gradient);
 	pool_set_lesson(pool, NULL);
@@ -124,7 +134,7 @@ START_TEST(does_each_task_once_whatever_the_number_of_threads)
 	bool seen[200] = { false };
 
 	pool_set_lesson(pool, &lesson);
-	ck_assert_int_eq(pool_set_params(pool, params), 0);
+	ck_assert_int_eq(set_point(0, params, sizeof(params)), 0);
 	for (uint32_t i = 0; i < 200; i++)
 		ck_assert_int_eq(pool_submit(pool, &(struct task){ .task = i, .seed = i }), 0);
 	for (uint32_t i = 0; i < 200; i++) {
@@ -145,7 +155,7 @@ START_TEST(forgets_what_was_cancelled)
 	uint32_t done = 0;
 
 	pool_set_lesson(pool, &lesson);
-	ck_assert_int_eq(pool_set_params(pool, params), 0);
+	ck_assert_int_eq(set_point(0, params, sizeof(params)), 0);
 	for (uint32_t i = 0; i < 100; i++)
 		ck_assert_int_eq(pool_submit(pool, &(struct task){ .task = i }), 0);
 	pool_cancel(pool, &(struct task){ .task = 99 });
@@ -196,7 +206,7 @@ START_TEST(stops_a_running_task_and_says_what_it_cost)
 	for (uint32_t i = 0; i < LONG; i++)
 		wide_part[i] = i;
 	pool_set_lesson(pool, &wide);
-	ck_assert_int_eq(pool_set_params(pool, wide_params), 0);
+	ck_assert_int_eq(set_point(0, wide_params, sizeof(wide_params)), 0);
 	for (unsigned i = 0; i < 1000 && !stopped; i++) {
 		struct pollfd ready = { .fd = pool_fd(pool), .events = POLLIN };
 		struct task_result result = { 0 };
@@ -217,28 +227,108 @@ START_TEST(stops_a_running_task_and_says_what_it_cost)
 }
 END_TEST
 
-START_TEST(new_parameters_void_the_queue)
+START_TEST(each_task_is_computed_at_the_point_of_its_version)
 {
+	double loss_at[3] = { 0 };
+	uint32_t seen[3] = { 0 };
+
 	pool_set_lesson(pool, &lesson);
-	ck_assert_int_eq(pool_set_params(pool, params), 0);
-	for (uint32_t i = 0; i < 100; i++)
-		ck_assert_int_eq(pool_submit(pool, &(struct task){ .round = 1, .task = i }), 0);
+	ck_assert_int_eq(set_point(1, params, sizeof(params)), 0);
+	ck_assert_int_eq(pool_submit(pool, &(struct task){ .version = 1, .seed = 5 }), 0);
+	struct task_result result = take();
+	loss_at[1] = result.loss;
+	free(result.gradient);
+	for (uint32_t i = 0; i < 50; i++)
+		ck_assert_int_eq(pool_submit(pool, &(struct task){ .version = 1, .seed = 5 }), 0);
+	/* Newer ones come while those wait and run; at zero all classes are equally likely. */
 	memset(params, 0, sizeof(params));
-	ck_assert_int_eq(pool_set_params(pool, params), 0);
-	ck_assert_int_eq(pool_submit(pool, &(struct task){ .round = 2 }), 0);
-	struct task_result result;
-	while ((result = take()).task.round != 2)
+	loss_at[2] = log(CLASSES);
+	ck_assert_double_gt(fabs(loss_at[1] - loss_at[2]), 1e-3);
+	ck_assert_int_eq(set_point(2, params, sizeof(params)), 0);
+	for (uint32_t i = 0; i < 10; i++)
+		ck_assert_int_eq(pool_submit(pool, &(struct task){ .version = 2, .seed = 5 }), 0);
+	/* What nobody can compute at any more. */
+	ck_assert_int_eq(pool_submit(pool, &(struct task){ .version = 3 }), -ENODATA);
+	for (uint32_t i = 0; i < 60; i++) {
+		result = take();
+		ck_assert(!result.abandoned);
+		ck_assert_double_eq_tol(result.loss, loss_at[result.task.version], 1e-5);
+		seen[result.task.version]++;
 		free(result.gradient);
-	/* At zero all classes are equally likely: it was computed at the new ones. */
+	}
+	ck_assert_uint_eq(seen[1], 50);
+	ck_assert_uint_eq(seen[2], 10);
+	/* The older one went with the last task at it. */
+	ck_assert_uint_eq(pool_points(pool), 1);
+	ck_assert_int_eq(pool_submit(pool, &(struct task){ .version = 1 }), -ENODATA);
+}
+END_TEST
+
+START_TEST(a_version_that_came_again_is_the_one_that_came_last)
+{
+	static const float zero[PARAMS];
+
+	pool_set_lesson(pool, &lesson);
+	ck_assert_int_eq(set_point(7, params, sizeof(params)), 0);
+	ck_assert_int_eq(set_point(7, zero, sizeof(zero)), 0);
+	ck_assert_uint_eq(pool_points(pool), 1);
+	ck_assert_int_eq(pool_submit(pool, &(struct task){ .version = 7 }), 0);
+	struct task_result result = take();
 	ck_assert_double_eq_tol(result.loss, log(CLASSES), 1e-6);
 	free(result.gradient);
+	/* An older version may come after a newer one: a task that was another worker's. */
+	ck_assert_int_eq(set_point(6, params, sizeof(params)), 0);
+	ck_assert_int_eq(pool_submit(pool, &(struct task){ .version = 6 }), 0);
+	result = take();
+	ck_assert_uint_eq(result.task.version, 6);
+	free(result.gradient);
+}
+END_TEST
+
+/* Tasks at versions 1 to 3, and what is older than 3 stopped: how many of those were computed. */
+static uint32_t computed_of_the_older(void)
+{
+	uint32_t older = 0, newer = 0;
+
+	for (uint64_t version = 1; version <= 3; version++) {
+		ck_assert_int_eq(set_point(version, params, sizeof(params)), 0);
+		for (uint32_t i = 0; i < 100; i++)
+			ck_assert_int_eq(
+			    pool_submit(pool, &(struct task){ .version = version, .task = i }), 0);
+	}
+	pool_cancel_older(pool, 3);
+	while (newer < 100) {
+		struct task_result result = take();
+
+		newer += result.task.version == 3;
+		older += result.task.version < 3 && !result.abandoned;
+		ck_assert(result.task.version < 3 || !result.abandoned);
+		free(result.gradient);
+	}
+	return older;
+}
+
+START_TEST(stops_all_that_is_older_than_a_version)
+{
+	uint32_t least = 200;
+
+	pool_set_lesson(pool, &lesson);
+	/* Some may be done before the order comes; all, if the host is busy just then. */
+	for (unsigned i = 0; i < 100 && least > 100; i++) {
+		uint32_t older = computed_of_the_older();
+
+		least = older < least ? older : least;
+	}
+	ck_assert_uint_le(least, 100);
+	/* And with them went their points. */
+	ck_assert_uint_eq(pool_points(pool), 1);
 }
 END_TEST
 
 START_TEST(gives_back_what_could_not_be_passed_on)
 {
 	pool_set_lesson(pool, &lesson);
-	ck_assert_int_eq(pool_set_params(pool, params), 0);
+	ck_assert_int_eq(set_point(0, params, sizeof(params)), 0);
 	ck_assert_int_eq(pool_submit(pool, &(struct task){ .task = 1 }), 0);
 	struct task_result first = take(), again;
 	ck_assert_int_eq(pool_untake(pool, &first), 0);
@@ -283,7 +373,9 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, does_each_task_once_whatever_the_number_of_threads);
 	tcase_add_test(tcase, forgets_what_was_cancelled);
 	tcase_add_test(tcase, stops_a_running_task_and_says_what_it_cost);
-	tcase_add_test(tcase, new_parameters_void_the_queue);
+	tcase_add_test(tcase, each_task_is_computed_at_the_point_of_its_version);
+	tcase_add_test(tcase, a_version_that_came_again_is_the_one_that_came_last);
+	tcase_add_test(tcase, stops_all_that_is_older_than_a_version);
 	tcase_add_test(tcase, gives_back_what_could_not_be_passed_on);
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(threads, threads_follow_the_share_with_slack);
