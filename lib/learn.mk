@@ -6,7 +6,9 @@ lib_libisobar_a_SOURCES += \
 	lib/carve.h \
 	lib/data/idx.c lib/data/idx.h \
 	lib/data/partition.c lib/data/partition.h \
-	lib/model/softmax.c lib/model/softmax.h \
+	lib/model/layer.c lib/model/layer.h \
+	lib/model/loss.c lib/model/loss.h \
+	lib/model/model.c lib/model/model.h \
 	lib/sgd/board.c lib/sgd/board.h \
 	lib/sgd/pace.c lib/sgd/pace.h \
 	lib/sgd/round.c lib/sgd/round.h \

@@ -10,10 +10,11 @@
 bool admit_misfits(const struct cconf *conf, const struct run *run,
 		   const struct iso_train_hello *hello, char text[ISO_TRAIN_TEXT_BYTES])
 {
-	const struct iso_softmax *model = run_model(run);
+	const struct iso_model *model = run_model(run);
 	uint64_t checksum = run_data_checksum(run);
 
-	if (hello->features != model->features || hello->classes > model->classes)
+	if (hello->features != model->features ||
+	    (iso_model_is_classifier(model) && hello->classes > model->classes))
 		snprintf(text, ISO_TRAIN_TEXT_BYTES,
 			 "its data has %u features and %u classes, the model %u and %u",
 			 hello->features, hello->classes, model->features, model->classes);
@@ -36,14 +37,14 @@ struct iso_train_welcome admit_welcome(const struct cconf *conf, const struct ru
 		[CCONF_PARTITION_IID] = ISO_PARTITION_IID,
 		[CCONF_PARTITION_DIRICHLET] = ISO_PARTITION_DIRICHLET,
 	};
-	const struct iso_softmax *model = run_model(run);
+	const struct iso_model *model = run_model(run);
 
 	return (struct iso_train_welcome){
 		.term = run_term(run),
 		.worker = worker,
 		.workers = conf->workers_count,
 		.model = ISO_TRAIN_SOFTMAX,
-		.params = iso_softmax_params(model),
+		.params = iso_model_params(model),
 		.features = model->features,
 		.classes = model->classes,
 		.samples_per_task = (uint32_t)conf->training.samples_per_task,

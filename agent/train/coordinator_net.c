@@ -179,7 +179,7 @@ static void on_result(struct net *net, uint32_t worker, struct trainmsg *message
 		net->counters.out_of_turn++;
 		return;
 	}
-	if (!abandoned && (message->message.floats != iso_softmax_params(run_model(net->run)) ||
+	if (!abandoned && (message->message.floats != iso_model_params(run_model(net->run)) ||
 			   trainmsg_read_block(message, net->gradient) < 0)) {
 		net->counters.malformed++;
 		return;
@@ -282,7 +282,7 @@ static zmq_msg_t *params_frame(struct net *net)
 	if (net->params_version != UINT64_MAX)
 		zmq_msg_close(&net->params);
 	net->params_version = UINT64_MAX;
-	if (trainmsg_block(run_params(net->run), iso_softmax_params(run_model(net->run)),
+	if (trainmsg_block(run_params(net->run), iso_model_params(run_model(net->run)),
 			   &net->params) < 0)
 		return NULL;
 	net->params_version = version;
@@ -313,7 +313,7 @@ void net_send_orders(struct net *net, uint64_t now_ns)
 		zmq_msg_t *block = order.with_params ? params_frame(net) : NULL;
 		const struct iso_train_message message = {
 			.type = ISO_TRAIN_WORK,
-			.floats = block != NULL ? iso_softmax_params(run_model(net->run)) : 0,
+			.floats = block != NULL ? iso_model_params(run_model(net->run)) : 0,
 			.work = {
 				.term = run_term(net->run),
 				.round = order.number,
@@ -381,7 +381,7 @@ static int open_zap(struct net *net, void *zmq_context, struct error *reterr)
 static int open_socket(struct net *net, void *zmq_context, const struct curve_keypair *keypair,
 		       struct error *reterr)
 {
-	uint32_t params = iso_softmax_params(run_model(net->run));
+	uint32_t params = iso_model_params(run_model(net->run));
 	const struct curve_limits limits = {
 		.message_bytes_max = ISO_TRAIN_FIXED_MAX + (int64_t)params * 4,
 		.queue_messages_max = trainmsg_queue_max(params),
@@ -425,7 +425,7 @@ int net_open(void *zmq_context, struct loop *loop, const struct cconf *conf,
 	net->after = after;
 	net->context = context;
 	net->params_version = UINT64_MAX;
-	net->gradient = calloc(iso_softmax_params(run_model(run)), sizeof(float));
+	net->gradient = calloc(iso_model_params(run_model(run)), sizeof(float));
 	net->peers = calloc(conf->workers_count, sizeof(*net->peers));
 	int r = net->gradient != NULL && net->peers != NULL
 		    ? open_zap(net, zmq_context, reterr)

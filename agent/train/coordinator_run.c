@@ -271,7 +271,7 @@ const float *run_params(const struct run *run)
 	return run->params;
 }
 
-const struct iso_softmax *run_model(const struct run *run)
+const struct iso_model *run_model(const struct run *run)
 {
 	return &run->model;
 }

@@ -10,7 +10,7 @@
 #include "agent/train/coordinator_conf.h"
 #include "agent/train/dataset.h"
 #include "agent/train/evaluate.h"
-#include "lib/model/softmax.h"
+#include "lib/model/model.h"
 #include "lib/sgd/round.h"
 #include "lib/wire/train.h"
 
@@ -71,7 +71,7 @@ uint64_t run_term(const struct run *run);
 /* Changes with the parameters; counts from 0. */
 uint64_t run_version(const struct run *run);
 const float *run_params(const struct run *run);
-const struct iso_softmax *run_model(const struct run *run);
+const struct iso_model *run_model(const struct run *run);
 
 /* Of the training data; the first worker that comes sets it.  0: not known yet. */
 uint64_t run_data_checksum(const struct run *run);

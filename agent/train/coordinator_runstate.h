@@ -18,7 +18,7 @@ struct slot {
 struct run {
 	const struct cconf *conf;
 	int lock_fd; /* the state directory, locked */
-	struct iso_softmax model;
+	struct iso_model model;
 	uint32_t params_count, workers_count;
 	bool is_greedy;
 

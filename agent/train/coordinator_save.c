@@ -184,12 +184,13 @@ int run_open(const struct cconf *conf, const struct dataset *test, struct run_op
 		return error_errno(reterr, -ENOMEM, "training run");
 	run->conf = conf;
 	run->lock_fd = -1;
-	run->model = (struct iso_softmax){
+	run->model = (struct iso_model){
+		.kind = ISO_MODEL_SOFTMAX,
 		.features = test->features,
 		.classes = test->classes,
 		.l2 = (float)conf->training.l2,
 	};
-	run->params_count = iso_softmax_params(&run->model);
+	run->params_count = iso_model_params(&run->model);
 	run->workers_count = conf->workers_count;
 	int r = open_all(run, test, options, reterr);
 	if (r < 0) {

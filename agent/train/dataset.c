@@ -13,6 +13,7 @@
 #include <zlib.h>
 
 #include "lib/checksum.h"
+#include "lib/data/batch.h"
 #include "lib/data/idx.h"
 
 /* 1 GiB: a hundred times Fashion-MNIST, and far from what would hurt the machine. */
@@ -220,9 +221,37 @@ int dataset_load_folder(const char *folder, const char *set, struct dataset *ret
 	return dataset_load(images, labels, ret_dataset, reterr);
 }
 
+bool dataset_fits(const struct dataset *dataset, const struct iso_model *model)
+{
+	if (dataset->features != model->features)
+		return false;
+	if (!iso_model_is_classifier(model))
+		return true;
+	return dataset->labels != NULL && dataset->classes <= model->classes;
+}
+
+/* A byte as a fraction of the largest one. */
+#define BYTE_SCALE (1.0f / 255.0f)
+
+void dataset_gather(const struct dataset *dataset, const uint32_t *samples, uint32_t count,
+		    float *ret_x)
+{
+	iso_batch_gather(dataset->pixels, dataset->features, samples, count, BYTE_SCALE, ret_x);
+}
+
+void dataset_targets(const struct dataset *dataset, bool as_classes, const uint32_t *samples,
+		     uint32_t count, float *ret_targets)
+{
+	for (uint32_t j = 0; j < count; j++)
+		ret_targets[j] = as_classes || dataset->values == NULL
+				     ? (float)dataset->labels[samples[j]]
+				     : dataset->values[samples[j]];
+}
+
 void dataset_close(struct dataset *dataset)
 {
 	free(dataset->pixels);
 	free(dataset->labels);
+	free(dataset->values);
 	memset(dataset, 0, sizeof(*dataset));
 }

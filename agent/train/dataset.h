@@ -2,25 +2,37 @@
 #ifndef AGENT_DATASET_H
 #define AGENT_DATASET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/base/error.h"
+#include "lib/model/model.h"
 
 /*
- * A labelled image set in memory, as bytes: 60 000 x 784 as floats would be
- * 188 MB in each worker.  iso_batch_gather() makes floats of a mini-batch.
+ * Samples with their targets in memory, in the form that takes least: 60 000 x 784
+ * bytes would be 188 MB as floats, in each worker.  dataset_gather() makes floats of
+ * a mini-batch.
  */
 struct dataset {
 	uint32_t samples;
-	uint32_t features;  /* all dimensions but the first, multiplied */
-	uint32_t classes;   /* largest label + 1 */
-	uint8_t *pixels;    /* owns; samples x features */
-	uint8_t *labels;    /* owns; samples */
-	uint64_t checksum;  /* of both: two machines with the same one train on the same data */
+	uint32_t features;  /* of images: all dimensions but the first, multiplied */
+	uint32_t classes;   /* labels are below it; 1 if the targets are no classes */
+	uint8_t *pixels;    /* owns; samples x features bytes, or NULL */
+	uint8_t *labels;    /* owns; class of each sample, or NULL: there are only values */
+	float *values;	    /* owns; target of each sample as in the file, or NULL: the labels */
+	uint64_t checksum;  /* of all: two machines with the same one train on the same data */
 };
 
-/* Multiplies a pixel into [0, 1]. */
-#define DATASET_SCALE (1.0f / 255.0f)
+/* Whether a model can be trained on it: as many features, and no class it does not have. */
+bool dataset_fits(const struct dataset *dataset, const struct iso_model *model);
+
+/* ret_x[count][features]: the rows of these samples.  Bytes are divided by 255. */
+void dataset_gather(const struct dataset *dataset, const uint32_t *samples, uint32_t count,
+		    float *ret_x);
+
+/* ret_targets[count]: class numbers if as_classes, else the values. */
+void dataset_targets(const struct dataset *dataset, bool as_classes, const uint32_t *samples,
+		     uint32_t count, float *ret_targets);
 
 /*
  * Reads an IDX image file and an IDX label file, each plain or gzip'd (the

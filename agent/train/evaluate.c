@@ -8,12 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/data/batch.h"
-
 #define SLICE_SAMPLES 200u
 
 struct evaluation {
-	struct iso_softmax model;
+	struct iso_model model;
 	const struct dataset *data;
 	bool is_running;
 	struct evaluation_point running;
@@ -22,17 +20,16 @@ struct evaluation {
 	struct evaluation_point points[EVALUATIONS_MAX];
 	uint32_t points_count;
 	uint32_t samples[SLICE_SAMPLES];
-	uint8_t labels[SLICE_SAMPLES];
+	float targets[SLICE_SAMPLES];
 	float *params, *x, *workspace;
 };
 
-int evaluation_open(const struct iso_softmax *model, const struct dataset *data,
+int evaluation_open(const struct iso_model *model, const struct dataset *data,
 		    struct evaluation **ret_evaluation, struct error *reterr)
 {
 	struct evaluation *evaluation = calloc(1, sizeof(*evaluation));
 
-	if (data->samples == 0 || data->features != model->features ||
-	    data->classes > model->classes) {
+	if (data->samples == 0 || !dataset_fits(data, model)) {
 		free(evaluation);
 		return error_set(reterr, -EINVAL, "the test set does not fit the model");
 	}
@@ -41,10 +38,10 @@ int evaluation_open(const struct iso_softmax *model, const struct dataset *data,
 		/* The penalty is no part of a test loss. */
 		evaluation->model.l2 = 0;
 		evaluation->data = data;
-		evaluation->params = calloc(iso_softmax_params(model), sizeof(float));
+		evaluation->params = calloc(iso_model_params(model), sizeof(float));
 		evaluation->x = calloc((size_t)SLICE_SAMPLES * model->features, sizeof(float));
 		evaluation->workspace =
-		    calloc(iso_softmax_workspace_floats(model, SLICE_SAMPLES), sizeof(float));
+		    calloc(iso_model_workspace_floats(model, SLICE_SAMPLES), sizeof(float));
 	}
 	if (evaluation == NULL || evaluation->params == NULL || evaluation->x == NULL ||
 	    evaluation->workspace == NULL) {
@@ -59,7 +56,7 @@ void evaluation_start(struct evaluation *evaluation, const float *params, uint64
 		      uint64_t at_ns)
 {
 	memcpy(evaluation->params, params,
-	       iso_softmax_params(&evaluation->model) * sizeof(*params));
+	       iso_model_params(&evaluation->model) * sizeof(*params));
 	evaluation->is_running = true;
 	evaluation->running = (struct evaluation_point){ .round = round, .at_ns = at_ns };
 	evaluation->done = 0;
@@ -96,11 +93,12 @@ bool evaluation_step(struct evaluation *evaluation)
 	assert(count >= 1);
 	for (uint32_t i = 0; i < count; i++)
 		evaluation->samples[i] = evaluation->done + i;
-	iso_batch_gather(data->pixels, data->labels, data->features, evaluation->samples, count,
-			 DATASET_SCALE, evaluation->x, evaluation->labels);
-	evaluation->loss_sum +=
-	    count * iso_softmax_loss(&evaluation->model, evaluation->params, evaluation->x,
-				     evaluation->labels, count, evaluation->workspace, &correct);
+	dataset_gather(data, evaluation->samples, count, evaluation->x);
+	dataset_targets(data, iso_model_is_classifier(&evaluation->model), evaluation->samples,
+			count, evaluation->targets);
+	const struct iso_model_batch batch = { evaluation->x, evaluation->targets, count };
+	evaluation->loss_sum += count * iso_model_loss(&evaluation->model, evaluation->params,
+						       &batch, evaluation->workspace, &correct);
 	evaluation->correct += correct;
 	evaluation->done += count;
 	if (evaluation->done < data->samples)

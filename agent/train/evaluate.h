@@ -7,7 +7,7 @@
 
 #include "agent/base/error.h"
 #include "agent/train/dataset.h"
-#include "lib/model/softmax.h"
+#include "lib/model/model.h"
 
 /*
  * Accuracy and loss on a test set over the course of a run.  One evaluation is
@@ -26,7 +26,7 @@ struct evaluation_point {
 };
 
 /* The data set is borrowed until evaluation_close(). */
-int evaluation_open(const struct iso_softmax *model, const struct dataset *data,
+int evaluation_open(const struct iso_model *model, const struct dataset *data,
 		    struct evaluation **ret_evaluation, struct error *reterr);
 
 /* Takes NULL; returns NULL. */

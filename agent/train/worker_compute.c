@@ -20,14 +20,14 @@ int desk_open(const struct lesson *lesson, struct desk *ret_desk)
 	size_t features = lesson->model.features;
 	struct desk desk = {
 		.samples = calloc(lesson->samples_per_task, sizeof(*desk.samples)),
-		.labels = calloc(CHUNK_SAMPLES, sizeof(*desk.labels)),
 		.x = calloc(CHUNK_SAMPLES * features, sizeof(*desk.x)),
-		.workspace = calloc(iso_softmax_workspace_floats(&lesson->model, CHUNK_SAMPLES),
+		.targets = calloc(CHUNK_SAMPLES, sizeof(*desk.targets)),
+		.workspace = calloc(iso_model_workspace_floats(&lesson->model, CHUNK_SAMPLES),
 				    sizeof(*desk.workspace)),
-		.gradient = calloc(iso_softmax_params(&lesson->model), sizeof(*desk.gradient)),
+		.gradient = calloc(iso_model_params(&lesson->model), sizeof(*desk.gradient)),
 	};
 
-	if (desk.samples == NULL || desk.labels == NULL || desk.x == NULL ||
+	if (desk.samples == NULL || desk.x == NULL || desk.targets == NULL ||
 	    desk.workspace == NULL || desk.gradient == NULL) {
 		desk_close(&desk);
 		return -ENOMEM;
@@ -39,8 +39,8 @@ int desk_open(const struct lesson *lesson, struct desk *ret_desk)
 void desk_close(struct desk *desk)
 {
 	free(desk->samples);
-	free(desk->labels);
 	free(desk->x);
+	free(desk->targets);
 	free(desk->workspace);
 	free(desk->gradient);
 	*desk = (struct desk){ 0 };
@@ -55,7 +55,7 @@ struct task_result compute(const struct lesson *lesson, struct desk *desk, const
 			   compute_is_unwanted_fn *is_unwanted, void *context)
 {
 	struct task_result result = { .task = *task };
-	uint32_t params_count = iso_softmax_params(&lesson->model);
+	uint32_t params_count = iso_model_params(&lesson->model);
 	uint32_t total = lesson->samples_per_task, done = 0;
 	uint64_t started_ns = clock_now_ns(), cpu_ns = cpuclock_read(clock);
 
@@ -67,11 +67,12 @@ struct task_result compute(const struct lesson *lesson, struct desk *desk, const
 		uint32_t count = total - done < CHUNK_SAMPLES ? total - done : CHUNK_SAMPLES;
 		float weight = (float)count / (float)total;
 
-		iso_batch_gather(lesson->data->pixels, lesson->data->labels, lesson->model.features,
-				 desk->samples + done, count, DATASET_SCALE, desk->x, desk->labels);
-		result.loss += (double)weight *
-			       iso_softmax_gradient(&lesson->model, params, desk->x, desk->labels,
-						    count, desk->workspace, desk->gradient);
+		const struct iso_model_batch batch = { desk->x, desk->targets, count };
+		dataset_gather(lesson->data, desk->samples + done, count, desk->x);
+		dataset_targets(lesson->data, iso_model_is_classifier(&lesson->model),
+				desk->samples + done, count, desk->targets);
+		result.loss += (double)weight * iso_model_gradient(&lesson->model, params, &batch,
+								   desk->workspace, desk->gradient);
 		for (uint32_t i = 0; i < params_count; i++)
 			result.gradient[i] += weight * desk->gradient[i];
 		done += count;

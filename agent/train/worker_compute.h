@@ -7,13 +7,13 @@
 
 #include "agent/meter/cpuclock.h"
 #include "agent/train/dataset.h"
-#include "lib/model/softmax.h"
+#include "lib/model/model.h"
 
 /* The gradient of one task, by one thread with memory of its own. */
 
 /* What all tasks of a session have in common; all of it is borrowed. */
 struct lesson {
-	struct iso_softmax model;
+	struct iso_model model;
 	const struct dataset *data;
 	const uint32_t *part; /* sample numbers of this worker */
 	uint32_t part_samples;
@@ -33,14 +33,13 @@ struct task_result {
 	uint64_t on_cpu_ns;
 	uint64_t wall_ns;
 	double loss;
-	float *gradient; /* iso_softmax_params() floats, to free(); NULL if abandoned */
+	float *gradient; /* iso_model_params() floats, to free(); NULL if abandoned */
 };
 
 /* A thread's memory for one lesson. */
 struct desk {
 	uint32_t *samples;
-	uint8_t *labels;
-	float *x, *workspace, *gradient;
+	float *x, *targets, *workspace, *gradient;
 };
 
 /* 0 or -ENOMEM.  A zeroed desk may be closed, and so may one that is half open. */

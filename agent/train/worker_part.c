@@ -8,17 +8,25 @@
 #include "lib/data/batch.h"
 #include "lib/data/partition.h"
 
+static struct iso_model model_of(const struct iso_train_welcome *welcome)
+{
+	return (struct iso_model){
+		.kind = (enum iso_model_kind)welcome->model,
+		.features = welcome->features,
+		.classes = welcome->classes,
+		.l2 = (float)welcome->l2,
+	};
+}
+
 static const char *misfit(const struct iso_train_welcome *welcome, const struct dataset *data)
 {
-	/* From the network: too large for what iso_softmax_params() is asked for. */
-	uint64_t params = (uint64_t)welcome->classes * (welcome->features + 1ull);
+	const struct iso_model model = model_of(welcome);
 
-	if (welcome->model != ISO_TRAIN_SOFTMAX)
+	if (iso_model_kind_text(model.kind) == NULL)
 		return "the worker does not know this model";
-	if (welcome->features != data->features || welcome->classes < data->classes ||
-	    welcome->classes < 2)
+	if (!iso_model_valid(&model) || !dataset_fits(data, &model))
 		return "the model does not fit the worker's data";
-	if (welcome->params != params)
+	if (welcome->params != iso_model_params(&model))
 		return "the number of parameters does not fit the model";
 	if (welcome->workers > data->samples)
 		return "more workers than samples";
@@ -60,7 +68,7 @@ const char *part_take(struct part *part, const struct iso_train_welcome *welcome
 
 	uint32_t size = iso_partition_size(&config, data->samples);
 	*ret_lesson = (struct lesson){
-		.model = { welcome->features, welcome->classes, (float)welcome->l2 },
+		.model = model_of(welcome),
 		.data = data,
 		.part = order + (size_t)welcome->worker * size,
 		.part_samples = size,

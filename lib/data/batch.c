@@ -78,13 +78,10 @@ ISO_HOT static void to_floats(const uint8_t *restrict row, uint32_t features, fl
 		out[f] = (float)row[f] * scale;
 }
 
-void iso_batch_gather(const uint8_t *pixels, const uint8_t *labels, uint32_t features,
-		      const uint32_t *samples, uint32_t count, float scale, float *ret_x,
-		      uint8_t *ret_labels)
+void iso_batch_gather(const uint8_t *pixels, uint32_t features, const uint32_t *samples,
+		      uint32_t count, float scale, float *ret_x)
 {
-	for (uint32_t j = 0; j < count; j++) {
+	for (uint32_t j = 0; j < count; j++)
 		to_floats(pixels + (size_t)samples[j] * features, features, scale,
 			  ret_x + (size_t)j * features);
-		ret_labels[j] = labels[samples[j]];
-	}
 }

@@ -38,8 +38,7 @@ void iso_batch_draw(uint64_t seed, const uint32_t *part, uint32_t samples, uint3
  * Gathers rows into floats: ret_x[count][features] = scale * pixels[sample][feature].
  * Images stay bytes in memory (a quarter of the size); 1/255 maps to [0, 1].
  */
-void iso_batch_gather(const uint8_t *pixels, const uint8_t *labels, uint32_t features,
-		      const uint32_t *samples, uint32_t count, float scale, float *ret_x,
-		      uint8_t *ret_labels);
+void iso_batch_gather(const uint8_t *pixels, uint32_t features, const uint32_t *samples,
+		      uint32_t count, float scale, float *ret_x);
 
 #endif

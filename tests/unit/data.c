@@ -259,14 +259,11 @@ END_TEST
 
 START_TEST(gathered_rows_are_scaled)
 {
-	const uint8_t pixels[6] = { 0, 51, 255, 1, 2, 3 }, marks[3] = { 7, 8, 9 };
+	const uint8_t pixels[6] = { 0, 51, 255, 1, 2, 3 };
 	const uint32_t samples[2] = { 2, 0 };
 	float rows[4];
-	uint8_t got[2];
 
-	iso_batch_gather(pixels, marks, 2, samples, 2, 1.0f / 255, rows, got);
-	ck_assert_uint_eq(got[0], 9);
-	ck_assert_uint_eq(got[1], 7);
+	iso_batch_gather(pixels, 2, samples, 2, 1.0f / 255, rows);
 	ck_assert_double_eq_tol((double)rows[0], 2 / 255.0, 1e-7);
 	ck_assert_double_eq_tol((double)rows[3], 0.2, 1e-7);
 }

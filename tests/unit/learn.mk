@@ -4,7 +4,7 @@ unit_tests += \
 	tests/unit/quant_vector \
 	tests/unit/ras \
 	tests/unit/round \
-	tests/unit/softmax \
+	tests/unit/model \
 	tests/unit/strategy \
 	tests/unit/train_wire
 

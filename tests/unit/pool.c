@@ -32,7 +32,7 @@ static const struct dataset data = {
 	.labels = labels,
 };
 static const struct lesson lesson = {
-	.model = { FEATURES, CLASSES, 0.5f },
+	.model = { ISO_MODEL_SOFTMAX, FEATURES, CLASSES, 0, 0.5f },
 	.data = &data,
 	.part = part,
 	.part_samples = SAMPLES,
@@ -87,9 +87,9 @@ START_TEST(computes_the_gradient_of_the_tasks_own_batch)
 	const struct task task = { .term = 1, .round = 2, .seed = 42, .task = 3, .attempt = 4 };
 	static uint32_t drawn[BATCH];
 	static float x[BATCH * FEATURES], expected[PARAMS];
-	static uint8_t drawn_labels[BATCH];
+	static float targets[BATCH];
 	float *workspace =
-	    calloc(iso_softmax_workspace_floats(&lesson.model, BATCH), sizeof(float));
+	    calloc(iso_model_workspace_floats(&lesson.model, BATCH), sizeof(float));
 
 	pool_set_lesson(pool, &lesson);
 	ck_assert_int_eq(set_point(0, params, sizeof(params)), 0);
@@ -103,9 +103,13 @@ START_TEST(computes_the_gradient_of_the_tasks_own_batch)
 	ck_assert_uint_gt(result.wall_ns, 0);
 	/* All at once must be the same as chunk by chunk, but for rounding. */
 	iso_batch_draw(42, part, SAMPLES, BATCH, drawn);
-	iso_batch_gather(pixels, labels, FEATURES, drawn, BATCH, DATASET_SCALE, x, drawn_labels);
-	double loss = iso_softmax_gradient(&lesson.model, params, x, drawn_labels, BATCH, workspace,
-					   expected);
+	for (uint32_t j = 0; j < BATCH; j++) {
+		targets[j] = labels[drawn[j]];
+		for (uint32_t f = 0; f < FEATURES; f++)
+			x[j * FEATURES + f] = (float)pixels[drawn[j] * FEATURES + f] / 255;
+	}
+	const struct iso_model_batch batch = { x, targets, BATCH };
+	double loss = iso_model_gradient(&lesson.model, params, &batch, workspace, expected);
 	ck_assert_double_eq_tol(result.loss, loss, 1e-5);
 	for (uint32_t i = 0; i < PARAMS; i++)
 		ck_assert_double_eq_tol((double)result.gradient[i], (double)expected[i], 1e-5);
@@ -195,7 +199,7 @@ START_TEST(stops_a_running_task_and_says_what_it_cost)
 		.labels = wide_labels,
 	};
 	const struct lesson wide = {
-		.model = { WIDE, CLASSES, 0 },
+		.model = { ISO_MODEL_SOFTMAX, WIDE, CLASSES, 0, 0 },
 		.data = &wide_data,
 		.part = wide_part,
 		.part_samples = LONG,

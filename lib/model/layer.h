@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_MODEL_LAYER_H
+#define ISO_MODEL_LAYER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * One linear layer over a batch: y[count][outputs] = x[count][inputs] W' + 1 b'.
+ * params: W row by row (outputs x inputs), then b.
+ */
+struct iso_layer {
+	uint32_t inputs, outputs;
+};
+
+/* outputs * (inputs + 1). */
+size_t iso_layer_params(struct iso_layer layer);
+
+void iso_layer_forward(struct iso_layer layer, const float *params, const float *x, uint32_t count,
+		       float *ret_y);
+
+/*
+ * From residuals r = dloss/dy: ret_gradient = (r' x + l2 W, r' 1).  ones[count] is
+ * workspace.
+ */
+void iso_layer_gradient(struct iso_layer layer, const float *params, float l2, const float *x,
+			const float *residuals, uint32_t count, float *ones, float *ret_gradient);
+
+/* dloss/dx = r W. */
+void iso_layer_backward(struct iso_layer layer, const float *params, const float *residuals,
+			uint32_t count, float *ret_x);
+
+/* ||W||^2. */
+double iso_layer_square(struct iso_layer layer, const float *params);
+
+#endif
