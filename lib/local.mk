@@ -27,7 +27,10 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/ledger/registry_wish.c \
 	%D%/quant/quant.c %D%/quant/quant.h \
 	%D%/sim/site.c %D%/sim/site.h \
+	%D%/sim/speeds.c %D%/sim/speeds.h \
 	%D%/sim/swarm.c %D%/sim/swarm.h \
+	%D%/sim/times.c %D%/sim/times.h \
+	%D%/sim/training.h \
 	%D%/trade/cost.c %D%/trade/cost.h \
 	%D%/trade/price.h \
 	%D%/trade/share.c %D%/trade/share.h \

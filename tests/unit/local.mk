@@ -15,3 +15,4 @@ include tests/unit/learn.mk
 unit_tests += %D%/drift %D%/quota
 
 include tests/unit/trade.mk
+unit_tests += %D%/speeds %D%/times
