@@ -20,6 +20,7 @@ noinst_LIBRARIES += lib/libhot.a
 lib_libhot_a_SOURCES = \
 	lib/data/batch.c lib/data/batch.h \
 	lib/hot.h \
+	lib/model/quadratic.c lib/model/quadratic.h \
 	lib/quant/quant_vector.c lib/quant/quant_vector.h \
 	lib/sgd/step.c lib/sgd/step.h
 lib_libhot_a_CFLAGS = $(lib_libisobar_a_CFLAGS) $(HOT_CFLAGS)
