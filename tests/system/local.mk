@@ -39,7 +39,10 @@ if HAVE_CHECK
 system_stage = %D%/stage.c %D%/stage.h
 system_ring = %D%/proxy.c %D%/proxy.h %D%/ring.c %D%/ring.h \
 	%D%/ring_guard.c %D%/ring_look.c $(system_stage)
-host_tests += %D%/fire %D%/faults %D%/lease %D%/ops %D%/promise
+system_crew = %D%/crew.c %D%/crew.h tests/cli/cluster.c tests/cli/cluster.h \
+	tests/fs/group.c tests/fs/group.h
+host_tests += %D%/fire %D%/faults %D%/lease %D%/ops %D%/promise %D%/train
+%C%_train_SOURCES = %D%/train.c $(system_crew)
 %C%_ops_SOURCES = %D%/members.c %D%/members.h %D%/ops.c $(system_stage)
 %C%_ops_LDADD = tests/demo/libdemo.a $(test_libs)
 %C%_fire_SOURCES = %D%/fire.c %D%/fire.h %D%/fire_guard.c %D%/detour.h $(system_ring)
