@@ -51,6 +51,7 @@ include tests/fuzz/local.mk
 include tests/lint/local.mk
 include tests/cli/local.mk
 include tests/bench/local.mk
+include tests/repro/local.mk
 include tests/demo/local.mk
 include tests/system/local.mk
 include tests/vm/local.mk

@@ -35,8 +35,9 @@ int gnuplot_start(struct gnuplot *plot, const char *path, unsigned width, unsign
 		return error_errno(reterr, -errno, "start gnuplot");
 	/* After the start: the child must not inherit it. */
 	sigaction(SIGPIPE, &ignore, &plot->before);
-	fprintf(plot->out, "set encoding utf8\nset terminal %s size %u,%u font 'sans,12' "
-			   "background 'white'\nset output ",
+	fprintf(plot->out,
+		"set encoding utf8\nset terminal %s size %u,%u font 'sans,12' "
+		"background 'white'\nset output ",
 		png ? "pngcairo" : "svg", width, height);
 	gnuplot_quote(plot->out, path);
 	fputc('\n', plot->out);
@@ -74,16 +75,11 @@ static size_t points(const struct chart *chart, const struct chart_curve *curve)
 static const char *style_text(enum chart_style style)
 {
 	switch (style) {
-	case CHART_LINES:
-		return "lines lw 2";
-	case CHART_LINES_POINTS:
-		return "linespoints lw 2";
-	case CHART_POINTS:
-		return "points lw 2";
-	case CHART_STEPS:
-		return "steps lw 2";
-	case CHART_DASHED:
-		return "lines lw 1.5 dashtype 2";
+	case CHART_LINES: return "lines lw 2";
+	case CHART_LINES_POINTS: return "linespoints lw 2";
+	case CHART_POINTS: return "points lw 2";
+	case CHART_STEPS: return "steps lw 2";
+	case CHART_DASHED: return "lines lw 1.5 dashtype 2";
 	}
 	assert(!"a style");
 	return "";
