@@ -123,7 +123,7 @@ static void arrays(struct cursor *cursor, struct checkpoint *checkpoint)
 		else
 			memcpy(cursor->at, worker->name, CHECKPOINT_NAME_BYTES);
 		cursor->at += CHECKPOINT_NAME_BYTES;
-		u64(cursor, &worker->samples.count);
+		f64(cursor, &worker->samples.count);
 		f64(cursor, &worker->samples.sum_s);
 		u64(cursor, &worker->tasks_done);
 	}

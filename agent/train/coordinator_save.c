@@ -103,7 +103,10 @@ static void restore_parts(struct run *run, const struct checkpoint *from)
 		for (uint32_t j = 0; j < from->workers_count; j++) {
 			if (strcmp(run->conf->workers[i].name, from->workers[j].name) != 0)
 				continue;
-			iso_strategy_restore_samples(run->strategy, i, from->workers[j].samples);
+			if (iso_strategy_import(run->strategy, i, from->workers[j].samples,
+						1e300) != ISO_OK)
+				log_debug("of the times of '%s' nothing is known",
+					  run->conf->workers[i].name);
 			run->slots[i].tasks_done = from->workers[j].tasks_done;
 		}
 	}

@@ -16,8 +16,9 @@
 #define ISO_ATA_WIDTH_FIRST 10.873127313836181
 
 struct iso_ata_samples {
-	uint64_t count; /* K_i: task times seen so far */
-	double sum_s;   /* T_i: their sum */
+	double count;	   /* K_i: task times seen so far; a fraction where old ones fade */
+	double sum_s;	   /* T_i: their sum */
+	double squares_s2; /* sum of (X - mu^_i)^2 over them */
 };
 
 struct iso_ata_width {
@@ -26,11 +27,17 @@ struct iso_ata_width {
 	double eta;      /* ATA-Empirical: max_i ||X_i||_psi1 / mu_i: 1, in its code 2 */
 };
 
-/* Adds `count` task times that sum to sum_s. */
-void iso_ata_samples_add(struct iso_ata_samples *samples, uint64_t count, double sum_s);
+/* One more task time. */
+void iso_ata_samples_add(struct iso_ata_samples *samples, double time_s);
+
+/* Old samples count for less: all weights times factor, in [0, 1]. */
+void iso_ata_samples_fade(struct iso_ata_samples *samples, double factor);
 
 /* mu^_i = T_i / K_i; 0 while K_i = 0. */
 double iso_ata_mean_s(const struct iso_ata_samples *samples);
+
+/* Variance over squared mean, from K - 1 degrees of freedom; 0 while K < 2. */
+double iso_ata_relative_variance(const struct iso_ata_samples *samples);
 
 /* ln(2 k^2) of round k, 1-based: what the widths of all workers of a round share. */
 double iso_ata_log_term(uint64_t round);
@@ -42,6 +49,19 @@ double iso_ata_score(const struct iso_ata_samples *samples, const struct iso_ata
 /* ATA-Empirical: mu^ max(0, 1 - C eta (sqrt(l/K) + l/K)); 0 while K = 0. */
 double iso_ata_score_empirical(const struct iso_ata_samples *samples,
 			       const struct iso_ata_width *width, double log_term);
+
+/*
+ * Ours, in no paper ("ata-pooled"): mu^ / (1 + r (sqrt(2 l/K) + l/K)) with r^2
+ * the relative variance that is taken for the worker; 0 while K = 0.
+ *
+ * If X/mu has variance r^2 and tails like an exponential of that spread, then by
+ * Bernstein's inequality mu^ <= mu (1 + r (sqrt(2 l/K) + l/K)) but for a
+ * probability e^-l = 1/(2k^2).  That is a statement about mu^/mu, so the bound on
+ * mu is a quotient; the papers' difference mu^ (1 - w) is below it, and 0 for
+ * w >= 1.
+ */
+double iso_ata_score_pooled(const struct iso_ata_samples *samples, double relative_variance,
+			    double log_term);
 
 /*
  * CPUs at which a worker really runs: min(threads, share in CPUs).  A task

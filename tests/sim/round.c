@@ -157,8 +157,9 @@ static void deliver(struct world *world, const struct event *event)
 	enum iso_round_verdict verdict = iso_round_result(world->round, world->now_ns, &result);
 	ck_assert_int_ne(verdict, ISO_ROUND_OTHER_TERM);
 	if (verdict == ISO_ROUND_ACCEPTED)
-		iso_strategy_observe(world->strategy, event->worker,
-				     (double)event->on_cpu_ns / 1e9);
+		iso_strategy_observe(
+			world->strategy, event->worker,
+			&(struct iso_ata_task){ .time_s = (double)event->on_cpu_ns / 1e9 });
 }
 
 static void crash(struct world *world, uint32_t index)

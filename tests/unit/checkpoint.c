@@ -39,8 +39,8 @@ static const char *path(void)
 
 static float params[5] = { 1.5f, -0.0f, 3e-39f, -7e30f, 0.1f };
 static struct checkpoint_worker workers[2] = {
-	{ .name = "alder", .samples = { 7, 0.125 }, .tasks_done = 9 },
-	{ .name = "birch", .samples = { UINT64_MAX, 1e300 }, .tasks_done = 0 },
+	{ .name = "alder", .samples = { 7, 0.125, 0 }, .tasks_done = 9 },
+	{ .name = "birch", .samples = { 1e15, 1e300, 0 }, .tasks_done = 0 },
 };
 static struct evaluation_point evaluations[3] = {
 	{ 0, 0, 0.1, 2.3 },
