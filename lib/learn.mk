@@ -13,7 +13,7 @@ lib_libisobar_a_SOURCES += \
 	lib/sgd/board.c lib/sgd/board.h \
 	lib/sgd/pace.c lib/sgd/pace.h \
 	lib/sgd/round.c lib/sgd/round.h \
-	lib/wire/train.c lib/wire/train.h
+	lib/wire/train.c lib/wire/train.h lib/wire/train_block.c
 
 # Loops over vectors: vectorised whatever the level of optimisation.  Their objects go
 # into libisobar.a; the flags change no result.

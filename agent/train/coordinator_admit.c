@@ -47,7 +47,7 @@ struct iso_train_welcome admit_welcome(const struct cconf *conf, const struct ru
 		.params = iso_model_params(model),
 		.features = model->features,
 		.classes = model->classes,
-		.samples_per_task = (uint32_t)conf->training.samples_per_task,
+		.samples_max = (uint32_t)conf->training.samples_per_task,
 		.partition = (uint32_t)partitions[conf->training.partition],
 		.partition_seed = (uint64_t)conf->training.seed,
 		.alpha = conf->training.dirichlet_alpha,

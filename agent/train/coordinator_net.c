@@ -164,9 +164,9 @@ static void on_result(struct net *net, uint32_t worker, struct trainmsg *message
 	bool abandoned = (from->flags & ISO_TRAIN_ABANDONED) != 0;
 	const struct iso_round_result result = {
 		.term = from->term,
-		.number = from->round,
+		.number = from->model_version,
 		.worker = worker,
-		.task = from->task,
+		.task = (uint32_t)from->task,
 		.attempt = from->attempt,
 		.abandoned = abandoned,
 		.on_cpu_ns = from->on_cpu_ns,
@@ -175,7 +175,7 @@ static void on_result(struct net *net, uint32_t worker, struct trainmsg *message
 	};
 
 	net->counters.results++;
-	if (from->worker != worker) {
+	if (from->worker != worker || from->task > UINT32_MAX) {
 		net->counters.out_of_turn++;
 		return;
 	}
@@ -296,13 +296,14 @@ void net_send_orders(struct net *net, uint64_t now_ns)
 
 	/* Advice first: it makes room for what is ordered. */
 	while (run_next_cancel(net->run, &cancel)) {
-		struct iso_train_task task = { cancel.task, cancel.attempt, 0 };
+		struct iso_train_task task = { .task = cancel.task, .attempt = cancel.attempt };
 		struct iso_train_message message = {
 			.type = ISO_TRAIN_CANCEL,
-			.cancel = { .term = run_term(net->run), .round = cancel.number },
+			.cancel = { .term = run_term(net->run), .oldest = cancel.number + 1 },
 		};
 
 		if (cancel.task != UINT32_MAX) {
+			message.cancel.oldest = 0;
 			message.cancel.count = 1;
 			message.cancel.tasks = &task;
 		}
@@ -316,8 +317,8 @@ void net_send_orders(struct net *net, uint64_t now_ns)
 			.floats = block != NULL ? iso_model_params(run_model(net->run)) : 0,
 			.work = {
 				.term = run_term(net->run),
-				.round = order.number,
-				.model_version = run_version(net->run),
+				.model_version = order.number,
+				.oldest = order.number,
 				.count = order.count,
 				.tasks = net->tasks,
 			},

@@ -161,6 +161,7 @@ bool run_next_order(struct run *run, uint64_t now_ns, struct iso_train_task *tas
 		tasks[i] = (struct iso_train_task){
 			.task = run->ordered[i].task,
 			.attempt = run->ordered[i].attempt,
+			.samples = (uint32_t)run->conf->training.samples_per_task,
 			.seed = task_seed(run, &run->ordered[i]),
 		};
 	return true;

@@ -24,7 +24,8 @@ struct task {
 	uint64_t term, round;
 	uint64_t version; /* of the parameters it is computed at */
 	uint64_t seed;	  /* of the mini-batch */
-	uint32_t task, attempt;
+	uint64_t task;
+	uint32_t attempt;
 };
 
 struct task_result {

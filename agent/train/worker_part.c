@@ -30,8 +30,8 @@ static const char *misfit(const struct iso_train_welcome *welcome, const struct 
 		return "the number of parameters does not fit the model";
 	if (welcome->workers > data->samples)
 		return "more workers than samples";
-	if (welcome->samples_per_task > ISO_BATCH_MAX ||
-	    welcome->samples_per_task > data->samples / welcome->workers)
+	if (welcome->samples_max > ISO_BATCH_MAX ||
+	    welcome->samples_max > data->samples / welcome->workers)
 		return "a task wants more samples than the worker has";
 	return NULL;
 }
@@ -72,7 +72,7 @@ const char *part_take(struct part *part, const struct iso_train_welcome *welcome
 		.data = data,
 		.part = order + (size_t)welcome->worker * size,
 		.part_samples = size,
-		.samples_per_task = welcome->samples_per_task,
+		.samples_per_task = welcome->samples_max,
 	};
 	return NULL;
 }

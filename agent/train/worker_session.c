@@ -43,7 +43,7 @@ struct session {
 	struct iso_train_welcome welcome; /* term 0: never welcome */
 	struct part part;
 	bool has_params;
-	uint64_t round, model_version;
+	uint64_t model_version;
 
 	uint64_t tasks_done, dropped;
 };
@@ -171,11 +171,11 @@ static void on_welcome(struct session *session, const struct iso_train_welcome *
 static bool take_params(struct session *session, struct trainmsg *message)
 {
 	const struct iso_train_work *work = &message->message.work;
-	bool is_known = session->has_params && work->round == session->round &&
-			work->model_version == session->model_version;
+	bool is_known = session->has_params && work->model_version == session->model_version;
 
+	/* Without a block it may be an earlier one: the pool knows. */
 	if (message->message.floats == 0 || is_known)
-		return is_known;
+		return true;
 	if (message->message.floats != session->welcome.params)
 		return false;
 
@@ -184,12 +184,9 @@ static bool take_params(struct session *session, struct trainmsg *message)
 		free(params);
 		return false;
 	}
-	/* A newer round's order ends what is left of an older one. */
-	pool_cancel(session->config.pool, NULL);
 	if (pool_set_point(session->config.pool, work->model_version, params) < 0)
 		return false;
 	session->has_params = true;
-	session->round = work->round;
 	session->model_version = work->model_version;
 	return true;
 }
@@ -198,18 +195,16 @@ static void on_work(struct session *session, struct trainmsg *message)
 {
 	const struct iso_train_work *work = &message->message.work;
 
-	/* An order that was overtaken by a newer round is void. */
 	if (!session->joined || work->term != session->welcome.term ||
-	    (session->has_params && work->round < session->round) ||
 	    !take_params(session, message)) {
 		session->dropped++;
 		return;
 	}
+	pool_cancel_older(session->config.pool, work->oldest);
 	for (uint32_t i = 0; i < work->count; i++) {
 		struct iso_train_task task = iso_train_task(&message->message, i);
 		const struct task submitted = {
 			.term = work->term,
-			.round = work->round,
 			.version = work->model_version,
 			.seed = task.seed,
 			.task = task.task,
@@ -226,16 +221,13 @@ static void on_cancel(struct session *session, const struct iso_train_message *m
 {
 	const struct iso_train_cancel *cancel = &message->cancel;
 
-	if (!session->joined || cancel->term != session->welcome.term ||
-	    cancel->round != session->round)
+	if (!session->joined || cancel->term != session->welcome.term)
 		return;
-	if (cancel->count == 0)
-		pool_cancel(session->config.pool, NULL);
+	pool_cancel_older(session->config.pool, cancel->oldest);
 	for (uint32_t i = 0; i < cancel->count; i++) {
 		struct iso_train_task task = iso_train_task(message, i);
 
 		pool_cancel(session->config.pool, &(struct task){ .term = cancel->term,
-								  .round = cancel->round,
 								  .task = task.task,
 								  .attempt = task.attempt });
 	}
@@ -273,6 +265,7 @@ static void on_bye(struct session *session, const struct iso_train_bye *bye, uin
 			log_info("coordinator %s has restarted", session->config.endpoint);
 		session->complaint = 0;
 		break;
+	case ISO_TRAIN_FAILED: session->dropped++; return;
 	}
 	leave(session, now_ns, retry_ns);
 }
@@ -332,12 +325,12 @@ static int send_result(struct session *session, const struct task_result *result
 		.floats = result->abandoned ? 0 : session->welcome.params,
 		.result = {
 			.term = result->task.term,
-			.round = result->task.round,
+			.model_version = result->task.version,
 			.worker = session->welcome.worker,
 			.task = result->task.task,
 			.attempt = result->task.attempt,
 			.flags = result->abandoned ? ISO_TRAIN_ABANDONED : 0,
-			.samples = result->abandoned ? 0 : session->welcome.samples_per_task,
+			.samples = result->abandoned ? 0 : session->welcome.samples_max,
 			.on_cpu_ns = result->on_cpu_ns,
 			.wall_ns = result->wall_ns,
 			.speed = session->config.speed,

@@ -10,9 +10,10 @@
 #define MAGIC          0x544f5349u /* "ISOT" */
 #define HEAD_BYTES     24u
 #define TRAILER_BYTES  8u
-#define TASK_BYTES     16u
+#define TASK_BYTES     24u
 #define THREADS_MAX    4096u
 #define WORKERS_MAX    65536u
+#define CLASSES_MAX    65536u
 #define SAMPLES_MAX    (1u << 24)  /* in a mini-batch */
 #define SHARE_UCPU_MAX (1000000ull * 65536)
 
@@ -95,6 +96,7 @@ static void hello(struct visit *visit, struct iso_train_hello *field)
 	u32(visit, &field->features);
 	u32(visit, &field->classes);
 	u64(visit, &field->data_checksum);
+	u64(visit, &field->user_task);
 }
 
 static void welcome(struct visit *visit, struct iso_train_welcome *field)
@@ -106,29 +108,31 @@ static void welcome(struct visit *visit, struct iso_train_welcome *field)
 	u32(visit, &field->params);
 	u32(visit, &field->features);
 	u32(visit, &field->classes);
-	u32(visit, &field->samples_per_task);
+	u32(visit, &field->hidden);
+	u32(visit, &field->samples_max);
 	u32(visit, &field->partition);
 	u64(visit, &field->partition_seed);
 	f64(visit, &field->alpha);
 	f64(visit, &field->l2);
+	u64(visit, &field->user_task);
 	u64(visit, &field->ping_ns);
 }
 
 static void work(struct visit *visit, struct iso_train_work *field)
 {
 	u64(visit, &field->term);
-	u64(visit, &field->round);
 	u64(visit, &field->model_version);
+	u64(visit, &field->oldest);
 	u32(visit, &field->count);
 }
 
 static void result(struct visit *visit, struct iso_train_result *field)
 {
 	u64(visit, &field->term);
-	u64(visit, &field->round);
-	u32(visit, &field->worker);
-	u32(visit, &field->task);
+	u64(visit, &field->model_version);
+	u64(visit, &field->task);
 	u32(visit, &field->attempt);
+	u32(visit, &field->worker);
 	u32(visit, &field->flags);
 	u32(visit, &field->samples);
 	u64(visit, &field->on_cpu_ns);
@@ -140,7 +144,7 @@ static void result(struct visit *visit, struct iso_train_result *field)
 static void cancel(struct visit *visit, struct iso_train_cancel *field)
 {
 	u64(visit, &field->term);
-	u64(visit, &field->round);
+	u64(visit, &field->oldest);
 	u32(visit, &field->count);
 }
 
@@ -176,10 +180,10 @@ static void fields(struct visit *visit, struct iso_train_message *message)
 static size_t fixed_bytes(unsigned type)
 {
 	switch (type) {
-	case ISO_TRAIN_HELLO: return HEAD_BYTES + ISO_TRAIN_NAME_BYTES + 44;
-	case ISO_TRAIN_WELCOME: return HEAD_BYTES + 72;
+	case ISO_TRAIN_HELLO: return HEAD_BYTES + ISO_TRAIN_NAME_BYTES + 52;
+	case ISO_TRAIN_WELCOME: return HEAD_BYTES + 84;
 	case ISO_TRAIN_WORK: return HEAD_BYTES + 28;
-	case ISO_TRAIN_RESULT: return HEAD_BYTES + 72;
+	case ISO_TRAIN_RESULT: return HEAD_BYTES + 76;
 	case ISO_TRAIN_CANCEL: return HEAD_BYTES + 20;
 	case ISO_TRAIN_PING:
 	case ISO_TRAIN_PONG: return HEAD_BYTES + 28;
@@ -224,7 +228,7 @@ static enum iso_status check_hello(const struct iso_train_hello *hello)
 			return ISO_E_MALFORMED;
 	if (hello->speed.threads == 0 || hello->samples == 0 || hello->features == 0)
 		return ISO_E_RANGE;
-	return hello->classes >= 1 && hello->classes <= 65536 ? ISO_OK : ISO_E_RANGE;
+	return hello->classes <= CLASSES_MAX ? ISO_OK : ISO_E_RANGE;
 }
 
 /* Not below 0, not NaN, not infinite. */
@@ -238,12 +242,16 @@ static enum iso_status check_welcome(const struct iso_train_welcome *welcome)
 	if (welcome->workers == 0 || welcome->workers > WORKERS_MAX ||
 	    welcome->worker >= welcome->workers)
 		return ISO_E_RANGE;
-	if (welcome->model != ISO_TRAIN_SOFTMAX || welcome->partition < 1 || welcome->partition > 2)
+	if (welcome->model < ISO_TRAIN_SOFTMAX || welcome->model > ISO_TRAIN_USER ||
+	    welcome->partition < 1 || welcome->partition > 2)
+		return ISO_E_RANGE;
+	if ((welcome->model == ISO_TRAIN_MLP) != (welcome->hidden > 0) ||
+	    (welcome->model == ISO_TRAIN_USER) != (welcome->user_task != 0))
 		return ISO_E_RANGE;
 	if (welcome->params == 0 || welcome->params > ISO_TRAIN_PARAMS_MAX)
 		return ISO_E_RANGE;
-	if (welcome->features == 0 || welcome->classes == 0 || welcome->samples_per_task == 0 ||
-	    welcome->samples_per_task > SAMPLES_MAX)
+	if (welcome->features == 0 || welcome->classes > CLASSES_MAX || welcome->samples_max == 0 ||
+	    welcome->samples_max > SAMPLES_MAX)
 		return ISO_E_RANGE;
 	if (!is_amount(welcome->alpha) || !is_amount(welcome->l2) || welcome->ping_ns == 0)
 		return ISO_E_RANGE;
@@ -296,6 +304,8 @@ static enum iso_status check_message(const struct iso_train_message *message)
 	case ISO_TRAIN_HELLO: return check_hello(&message->hello);
 	case ISO_TRAIN_WELCOME: return check_welcome(&message->welcome);
 	case ISO_TRAIN_WORK:
+		if (message->work.oldest > message->work.model_version)
+			return ISO_E_RANGE;
 		return message->work.count <= ISO_TRAIN_TASKS_MAX ? ISO_OK : ISO_E_RANGE;
 	case ISO_TRAIN_RESULT: return check_result(&message->result, message->floats);
 	case ISO_TRAIN_CANCEL:
@@ -303,7 +313,7 @@ static enum iso_status check_message(const struct iso_train_message *message)
 	case ISO_TRAIN_PING:
 	case ISO_TRAIN_PONG: return ISO_OK;
 	case ISO_TRAIN_BYE:
-		if (message->bye.reason < ISO_TRAIN_DONE || message->bye.reason > ISO_TRAIN_UNKNOWN)
+		if (message->bye.reason < ISO_TRAIN_DONE || message->bye.reason > ISO_TRAIN_FAILED)
 			return ISO_E_RANGE;
 		return check_text(message->bye.text, sizeof(message->bye.text));
 	}
@@ -317,6 +327,16 @@ static uint32_t task_count(const struct iso_train_message *message)
 	return message->type == ISO_TRAIN_CANCEL ? message->cancel.count : 0;
 }
 
+/* Attempts count from 1; work has samples, and a CANCEL neither them nor a seed. */
+static bool is_task(const struct iso_train_message *message, const struct iso_train_task *task)
+{
+	if (task->attempt == 0)
+		return false;
+	if (message->type == ISO_TRAIN_CANCEL)
+		return task->samples == 0 && task->seed == 0;
+	return task->samples > 0 && task->samples <= SAMPLES_MAX;
+}
+
 static enum iso_status put_tasks(struct visit *visit, const struct iso_train_message *message)
 {
 	const struct iso_train_task *tasks = message->type == ISO_TRAIN_WORK
@@ -326,24 +346,24 @@ static enum iso_status put_tasks(struct visit *visit, const struct iso_train_mes
 	for (uint32_t i = 0; i < task_count(message); i++) {
 		struct iso_train_task task = tasks[i];
 
-		if (task.attempt == 0)
-			return ISO_E_RANGE;
 		if (message->type == ISO_TRAIN_CANCEL)
-			task.seed = 0;
-		u32(visit, &task.task);
+			task.samples = 0, task.seed = 0;
+		if (!is_task(message, &task))
+			return ISO_E_RANGE;
+		u64(visit, &task.task);
 		u32(visit, &task.attempt);
+		u32(visit, &task.samples);
 		u64(visit, &task.seed);
 	}
 	return ISO_OK;
 }
 
-/* Attempts count from 1, and a CANCEL has no seeds. */
 static enum iso_status check_tasks(const struct iso_train_message *message)
 {
 	for (uint32_t i = 0; i < task_count(message); i++) {
 		struct iso_train_task task = iso_train_task(message, i);
 
-		if (task.attempt == 0 || (message->type == ISO_TRAIN_CANCEL && task.seed != 0))
+		if (!is_task(message, &task))
 			return ISO_E_RANGE;
 	}
 	return ISO_OK;
@@ -449,46 +469,9 @@ struct iso_train_task iso_train_task(const struct iso_train_message *message, ui
 	assert(index < task_count(message));
 	assert(message->task_bytes != NULL);
 	return (struct iso_train_task){
-		.task = (uint32_t)iso_get_le(at, 4),
-		.attempt = (uint32_t)iso_get_le(at + 4, 4),
-		.seed = iso_get_le(at + 8, 8),
+		.task = iso_get_le(at, 8),
+		.attempt = (uint32_t)iso_get_le(at + 8, 4),
+		.samples = (uint32_t)iso_get_le(at + 12, 4),
+		.seed = iso_get_le(at + 16, 8),
 	};
-}
-
-#define IS_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
-
-enum iso_status iso_train_read_block(const struct iso_train_message *message, const void *block,
-				     size_t size, float *ret_floats)
-{
-	size_t expected = (size_t)message->floats * 4;
-
-	if (size != expected)
-		return size < expected ? ISO_E_SHORT : ISO_E_LONG;
-	if (size == 0)
-		return ISO_OK;
-	if (iso_checksum(block, size) != message->block_checksum)
-		return ISO_E_CHECKSUM;
-	if (IS_LITTLE) {
-		memcpy(ret_floats, block, size);
-		return ISO_OK;
-	}
-	for (uint32_t i = 0; i < message->floats; i++) {
-		uint32_t bits = (uint32_t)iso_get_le((const uint8_t *)block + 4 * (size_t)i, 4);
-
-		memcpy(&ret_floats[i], &bits, sizeof(bits));
-	}
-	return ISO_OK;
-}
-
-const void *iso_train_block(const float *floats, uint32_t count, void *scratch)
-{
-	if (IS_LITTLE)
-		return floats;
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t bits;
-
-		memcpy(&bits, &floats[i], sizeof(bits));
-		iso_put_le((uint8_t *)scratch + 4 * (size_t)i, bits, 4);
-	}
-	return scratch;
 }

@@ -23,20 +23,20 @@
  * Decoding is strict: exact length, no unknown type or flag, numbers finite and
  * in range, text printable and padded with zeros.
  */
-#define ISO_TRAIN_VERSION    1u
+#define ISO_TRAIN_VERSION    2u
 #define ISO_TRAIN_TASKS_MAX  4096u               /* in one WORK or CANCEL */
 #define ISO_TRAIN_PARAMS_MAX (16u * 1024 * 1024) /* floats in a block: 64 MiB */
 #define ISO_TRAIN_NAME_BYTES 64u                 /* with at least one NUL */
 #define ISO_TRAIN_TEXT_BYTES 128u
 #define ISO_TRAIN_FIXED_MAX  256u                /* a head without tasks is no larger */
-#define ISO_TRAIN_HEAD_MAX   (ISO_TRAIN_FIXED_MAX + 16u * ISO_TRAIN_TASKS_MAX)
+#define ISO_TRAIN_HEAD_MAX   (ISO_TRAIN_FIXED_MAX + 24u * ISO_TRAIN_TASKS_MAX)
 
 enum iso_train_type {
 	ISO_TRAIN_HELLO = 1, /* worker: here I am, this is my data */
 	ISO_TRAIN_WELCOME,   /* coordinator: your index, the model, the partition */
 	ISO_TRAIN_WORK,      /* coordinator: compute these tasks at these parameters */
 	ISO_TRAIN_RESULT,    /* worker: one task's gradient, or what it had cost when stopped */
-	ISO_TRAIN_CANCEL,    /* coordinator: these tasks of the round need not be finished */
+	ISO_TRAIN_CANCEL,    /* coordinator: these tasks need not be finished */
 	ISO_TRAIN_PING,      /* either: are you there */
 	ISO_TRAIN_PONG,      /* the answer, with the stamp of the question */
 	ISO_TRAIN_BYE,       /* either: going, or go away, and why */
@@ -55,13 +55,20 @@ struct iso_train_hello {
 	struct iso_train_speed speed;
 	uint32_t samples;                /* in its training set, before partitioning */
 	uint32_t features;
-	uint32_t classes;
+	uint32_t classes;                /* 0: the targets are numbers, not classes */
 	uint64_t data_checksum;          /* equal on all workers of a run */
+	uint64_t user_task;              /* checksum of its shared object; 0: it has none */
 };
 
-/* Values of model: which loss the parameters belong to. */
+/* Values of model: which loss the parameters belong to, as enum iso_model_kind but USER. */
 enum iso_train_model {
-	ISO_TRAIN_SOFTMAX = 1,
+	ISO_TRAIN_SOFTMAX = 1, /* multinomial logistic regression */
+	ISO_TRAIN_MLP,         /* hidden units with ReLU between two dense layers */
+	ISO_TRAIN_SVM,         /* squared hinge */
+	ISO_TRAIN_SVM_SMOOTH,  /* smooth hinge */
+	ISO_TRAIN_LOGISTIC,    /* two classes, one row of weights */
+	ISO_TRAIN_LINEAR,      /* least squares */
+	ISO_TRAIN_USER,        /* of a shared object, isobar-task(3) */
 };
 
 struct iso_train_welcome {
@@ -71,38 +78,49 @@ struct iso_train_welcome {
 	uint32_t model;           /* enum iso_train_model */
 	uint32_t params;          /* floats */
 	uint32_t features;
-	uint32_t classes;
-	uint32_t samples_per_task; /* mini-batch of one task */
+	uint32_t classes;         /* 0: the targets are numbers */
+	uint32_t hidden;          /* MLP: units of the hidden layer; else 0 */
+	uint32_t samples_max;     /* of a mini-batch: no task is larger */
 	uint32_t partition;       /* enum iso_partition_kind */
 	uint64_t partition_seed;
 	double alpha;             /* Dirichlet */
 	double l2;
+	uint64_t user_task;       /* USER: checksum of the shared object; else 0 */
 	uint64_t ping_ns;         /* silence after which to ask; thrice that: gone */
 };
 
 struct iso_train_task {
-	uint32_t task;
-	uint32_t attempt;
+	uint64_t task;            /* unlike any other of the term */
+	uint32_t attempt;         /* from 1: which handing out of the same task */
+	uint32_t samples;         /* its mini-batch, 1 .. samples_max of WELCOME */
 	uint64_t seed;            /* of its mini-batch */
 };
 
-/* tasks: encode borrows the array; decode leaves it NULL, use iso_train_task(). */
+/*
+ * Tasks to compute at the point `model_version`.  Whatever else the worker has goes on at
+ * the points it was ordered at, except what is older than `oldest`: that is in
+ * vain, as after a CANCEL with the same number.
+ *
+ * Without a block the point is one that came earlier in this term: either the
+ * one of the latest WORK that had a block, or one that some task here still stands on.
+ *
+ * tasks: encode borrows the array; decode leaves it NULL, use iso_train_task().
+ */
 struct iso_train_work {
 	uint64_t term;
-	uint64_t round;
 	uint64_t model_version;   /* changes with the parameters */
+	uint64_t oldest;          /* <= model_version; 0: nothing is in vain */
 	uint32_t count;           /* tasks, 0 .. ISO_TRAIN_TASKS_MAX */
 	const struct iso_train_task *tasks;
 };
-/* No block: use the parameters that came earlier with this term, round and version. */
 
 #define ISO_TRAIN_ABANDONED 1u    /* flag: stopped on the way, no block, cost only */
 struct iso_train_result {
 	uint64_t term;
-	uint64_t round;
-	uint32_t worker;
-	uint32_t task;
+	uint64_t model_version;   /* of the order */
+	uint64_t task;
 	uint32_t attempt;
+	uint32_t worker;
 	uint32_t flags;
 	uint32_t samples;         /* averaged over in the gradient; 0 when abandoned */
 	uint64_t on_cpu_ns;
@@ -111,12 +129,15 @@ struct iso_train_result {
 	double loss;
 };
 
-/* count 0: everything of the round. */
+/*
+ * The tasks listed, and all at points older than `oldest` (UINT64_MAX: all there are), need
+ * not be finished.  What has been computed of them comes back abandoned.
+ */
 struct iso_train_cancel {
 	uint64_t term;
-	uint64_t round;
+	uint64_t oldest;
 	uint32_t count;
-	const struct iso_train_task *tasks; /* as in WORK; seed is ignored, sent as 0 */
+	const struct iso_train_task *tasks; /* as in WORK; samples and seed are sent as 0 */
 };
 
 struct iso_train_ping {
@@ -130,6 +151,7 @@ enum iso_train_reason {
 	ISO_TRAIN_REFUSED,        /* does not fit: data, model, name; text says what */
 	ISO_TRAIN_FULL,           /* no worker slot left */
 	ISO_TRAIN_UNKNOWN,        /* say HELLO first (the coordinator has restarted) */
+	ISO_TRAIN_FAILED,         /* worker: the user's task reports an error; text says what */
 };
 
 struct iso_train_bye {

@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	uint8_t *sealed = malloc(size);
 	memcpy(sealed, data, size);
-	memcpy(sealed, "ISOT\1", 5);
+	memcpy(sealed, "ISOT\2", 5);
 	sealed[5] = 0;
 	iso_put_le(sealed + 8, size, 4);
 	iso_put_le(sealed + size - 8, iso_checksum(sealed, size - 8), 8);

@@ -78,12 +78,12 @@ static const struct {
 	{ "record", 0, 96 },
 	{ "record_edge", 0, 32 },
 	{ "train", 0, 24 },
-	{ "train_task", 0, 16 },
+	{ "train_task", 0, 24 },
 	{ "worker", 0, ISO_WORKER_RECORD_BYTES },
-	{ "train 1", 24, 24 + ISO_TRAIN_NAME_BYTES + 44 },
-	{ "train 2", 24, 24 + 72 },
+	{ "train 1", 24, 24 + ISO_TRAIN_NAME_BYTES + 52 },
+	{ "train 2", 24, 24 + 84 },
 	{ "train 3", 24, 24 + 28 },
-	{ "train 4", 24, 24 + 72 },
+	{ "train 4", 24, 24 + 76 },
 	{ "train 5", 24, 24 + 20 },
 	{ "train 6", 24, 24 + 28 },
 	{ "train 7", 24, 24 + 28 },
@@ -131,7 +131,7 @@ START_TEST(constants_are_those_of_the_code)
 	says_decimal(&table, "version", ISO_TRAIN_VERSION);
 	page_has(page, "More than %u: LONG.", ISO_TRAIN_HEAD_MAX);
 	page_has(page, "tasks that follow, at most %u\n", ISO_TRAIN_TASKS_MAX);
-	page_has(page, "from 1 to %u; classes (features + 1)", ISO_TRAIN_PARAMS_MAX);
+	page_has(page, "from 1 to %u", ISO_TRAIN_PARAMS_MAX);
 	page_has(page, "has at most %u +", ISO_TRAIN_FIXED_MAX + 64);
 	page_has(page, "or %u for the kernel's own clock", ISO_WORKER_NO_SLOT);
 	page_has(page, "exactly %u bytes: two", ISO_JOURNAL_BYTES);
@@ -317,7 +317,7 @@ START_TEST(training_messages_are_laid_out_as_the_page_says)
 		check_rows(&fields, "", file.bytes);
 		const struct row *last = &fields.rows[fields.count - 1];
 		uint8_t *at = file.bytes + last->offset + last->size;
-		for (unsigned k = 0; at + 16 < file.bytes + file.size; k++, at += 16) {
+		for (unsigned k = 0; at + 24 < file.bytes + file.size; k++, at += 24) {
 			snprintf(prefix, sizeof(prefix), "task.%u.", k);
 			check_rows(&task, prefix, at);
 		}

@@ -28,7 +28,7 @@ static struct iso_train_welcome welcome(void)
 		.params = CLASSES * (FEATURES + 1),
 		.features = FEATURES,
 		.classes = CLASSES,
-		.samples_per_task = 10,
+		.samples_max = 10,
 		.partition = 1,
 		.ping_ns = 1,
 	};

@@ -13,26 +13,35 @@
 static uint8_t head[ISO_TRAIN_HEAD_MAX];
 static const float block[5] = { 1, -2, 0.5f, 1e-30f, 3e30f };
 
-static const struct iso_train_task tasks[3] = { { 0, 1, 42 }, { 7, 3, UINT64_MAX }, { 1, 1, 0 } };
+static const struct iso_train_task tasks[3] = {
+	{ 1ull << 32, 1, 64, 42 },
+	{ 7, 3, 1, UINT64_MAX },
+	{ 1, 1, 1u << 24, 0 },
+};
 
 static const struct iso_train_message samples[] = {
 	{ .type = ISO_TRAIN_HELLO,
-	  .hello = { "node-1.rack_2", 0x1122334455667788, 3, { 2, 1500000 }, 60000, 784, 10, 99 } },
+	  .hello = { "node-1.rack_2", 0x1122334455667788, 3, { 2, 1500000 }, 60000, 784, 10, 99,
+		     7 } },
 	{ .type = ISO_TRAIN_WELCOME,
-	  .welcome = { 5, 3, 4, ISO_TRAIN_SOFTMAX, 7850, 784, 10, 64, 2, 123456, 0.1, 1e-4,
-		       1000000000 } },
-	{ .type = ISO_TRAIN_WORK, .floats = 5, .work = { 5, 17, 18, 3, tasks } },
-	{ .type = ISO_TRAIN_WORK, .work = { 5, 17, 18, 1, tasks } },
+	  .welcome = { 5, 3, 4, ISO_TRAIN_MLP, 101770, 784, 10, 128, 64, 2, 123456, 0.1,
+		       1e-4, 0, 1000000000 } },
+	{ .type = ISO_TRAIN_WELCOME,
+	  .welcome = { 5, 3, 4, ISO_TRAIN_USER, 3, 784, 0, 0, 64, 1, 123456, 0, 0, 9, 1 } },
+	{ .type = ISO_TRAIN_WORK, .floats = 5, .work = { 5, 18, 17, 3, tasks } },
+	{ .type = ISO_TRAIN_WORK, .work = { 5, 18, 17, 1, tasks } },
 	{ .type = ISO_TRAIN_RESULT, .floats = 5,
-	  .result = { 5, 17, 3, 7, 3, 0, 64, 12345678, 99999999, { 2, 1500000 }, 2.5 } },
+	  .result = { 5, 17, 7, 3, 3, 0, 64, 12345678, 99999999, { 2, 1500000 }, 2.5 } },
 	{ .type = ISO_TRAIN_RESULT,
-	  .result = { 5, 17, 3, 7, 3, ISO_TRAIN_ABANDONED, 0, 12345678, 99999999, { 2, 0 }, 0 } },
+	  .result = { 5, 17, 7, 3, 3, ISO_TRAIN_ABANDONED, 0, 12345678, 99999999, { 2, 0 }, 0 } },
 	{ .type = ISO_TRAIN_CANCEL, .cancel = { 5, 17, 3, tasks } },
 	{ .type = ISO_TRAIN_CANCEL, .cancel = { 5, 17, 0, NULL } },
 	{ .type = ISO_TRAIN_PING, .ping = { 5, 1234567890123, { 0, 0 } } },
 	{ .type = ISO_TRAIN_PONG, .ping = { 5, 1234567890123, { 2, 700000 } } },
 	{ .type = ISO_TRAIN_BYE, .bye = { 5, ISO_TRAIN_REFUSED, "784 features, not 28" } },
 };
+/* Where they are. */
+enum { WORK = 3, RESULT = 5, PING = 9, BYE = 11 };
 #define SAMPLES (sizeof(samples) / sizeof(*samples))
 
 static size_t encode(const struct iso_train_message *message)
@@ -65,15 +74,17 @@ START_TEST(what_is_encoded_decodes_to_the_same)
 	ck_assert_uint_eq(to.floats, from->floats);
 	if (from->type == ISO_TRAIN_WORK || from->type == ISO_TRAIN_CANCEL) {
 		ck_assert_uint_eq(to.work.term, 5);
-		ck_assert_uint_eq(to.work.round, 17);
+		ck_assert_uint_eq(from->type == ISO_TRAIN_WORK ? to.work.oldest : to.cancel.oldest,
+				  17);
 		uint32_t count = from->type == ISO_TRAIN_WORK ? from->work.count
 							      : from->cancel.count;
 		for (uint32_t t = 0; t < count; t++) {
 			struct iso_train_task task = iso_train_task(&to, t);
 			ck_assert_uint_eq(task.task, tasks[t].task);
 			ck_assert_uint_eq(task.attempt, tasks[t].attempt);
-			ck_assert_uint_eq(task.seed,
-					  from->type == ISO_TRAIN_WORK ? tasks[t].seed : 0);
+			bool is_work = from->type == ISO_TRAIN_WORK;
+			ck_assert_uint_eq(task.seed, is_work ? tasks[t].seed : 0);
+			ck_assert_uint_eq(task.samples, is_work ? tasks[t].samples : 0);
 		}
 	} else {
 		/* The rest has no pointers: encoding it again gives the same bytes. */
@@ -90,18 +101,18 @@ END_TEST
 
 START_TEST(fields_lie_where_the_header_says)
 {
-	size_t size = encode(&samples[4]);
+	size_t size = encode(&samples[RESULT]);
 
 	ck_assert_mem_eq(head, "ISOT", 4);
-	ck_assert_uint_eq(iso_get_le(head + 4, 2), 1);
+	ck_assert_uint_eq(iso_get_le(head + 4, 2), ISO_TRAIN_VERSION);
 	ck_assert_uint_eq(iso_get_le(head + 6, 2), ISO_TRAIN_RESULT);
 	ck_assert_uint_eq(iso_get_le(head + 8, 4), size);
 	ck_assert_uint_eq(iso_get_le(head + 12, 4), 5);
 	ck_assert_uint_eq(iso_get_le(head + 16, 8), iso_checksum(block, sizeof(block)));
 	ck_assert_uint_eq(iso_get_le(head + 24, 8), 5);        /* term */
-	ck_assert_uint_eq(iso_get_le(head + 56, 4), 64);       /* samples */
-	ck_assert_uint_eq(iso_get_le(head + 60, 8), 12345678); /* on_cpu_ns */
-	ck_assert_uint_eq(size, 24 + 72 + 8);
+	ck_assert_uint_eq(iso_get_le(head + 60, 4), 64);       /* samples */
+	ck_assert_uint_eq(iso_get_le(head + 64, 8), 12345678); /* on_cpu_ns */
+	ck_assert_uint_eq(size, 24 + 76 + 8);
 }
 END_TEST
 
@@ -133,9 +144,9 @@ START_TEST(damage_is_told_by_its_kind)
 	head[0] ^= 1;
 	ck_assert_int_eq(iso_train_decode(head, size, &to), ISO_E_MALFORMED);
 	head[0] ^= 1;
-	head[4] = 2;
-	ck_assert_int_eq(iso_train_decode(head, size, &to), ISO_E_VERSION);
 	head[4] = 1;
+	ck_assert_int_eq(iso_train_decode(head, size, &to), ISO_E_VERSION);
+	head[4] = ISO_TRAIN_VERSION;
 	head[24] ^= 1; /* another name */
 	ck_assert_int_eq(iso_train_decode(head, size, &to), ISO_E_CHECKSUM);
 	reseal(size);
@@ -196,29 +207,40 @@ START_TEST(what_makes_no_sense_is_not_sent)
 	m = samples[1];
 	m.welcome.params = ISO_TRAIN_PARAMS_MAX + 1;
 	ck_assert_int_eq(refused(m), ISO_E_RANGE);
-	m = samples[2];
+	m = samples[WORK];
 	m.work.count = ISO_TRAIN_TASKS_MAX + 1;
 	ck_assert_int_eq(refused(m), ISO_E_RANGE);
-	const struct iso_train_task never = { 1, 0, 0 };
-	m = samples[3];
+	m = samples[WORK];
+	m.work.oldest = m.work.model_version + 1;
+	ck_assert_int_eq(refused(m), ISO_E_RANGE);
+	const struct iso_train_task never = { 1, 0, 1, 0 }, nothing = { 1, 1, 0, 0 };
+	m = samples[WORK + 1];
 	m.work.tasks = &never;
 	ck_assert_int_eq(refused(m), ISO_E_RANGE);
-	m = samples[4];
+	m.work.tasks = &nothing;
+	ck_assert_int_eq(refused(m), ISO_E_RANGE);
+	m = samples[1];
+	m.welcome.hidden = 0;
+	ck_assert_int_eq(refused(m), ISO_E_RANGE);
+	m = samples[2];
+	m.welcome.user_task = 0;
+	ck_assert_int_eq(refused(m), ISO_E_RANGE);
+	m = samples[RESULT];
 	m.floats = 0; /* a result without its gradient */
 	ck_assert_int_eq(refused(m), ISO_E_RANGE);
-	m = samples[5];
+	m = samples[RESULT + 1];
 	m.floats = 5; /* an abandoned one with it */
 	ck_assert_int_eq(refused(m), ISO_E_RANGE);
-	m = samples[5];
+	m = samples[RESULT + 1];
 	m.result.flags = 3;
 	ck_assert_int_eq(refused(m), ISO_E_MALFORMED);
-	m = samples[8];
+	m = samples[PING];
 	m.floats = 1;
 	ck_assert_int_eq(refused(m), ISO_E_RANGE);
-	m = samples[10];
+	m = samples[BYE];
 	m.bye.text[2] = '\n';
 	ck_assert_int_eq(refused(m), ISO_E_MALFORMED);
-	m = samples[10];
+	m = samples[BYE];
 	m.bye.reason = 0;
 	ck_assert_int_eq(refused(m), ISO_E_RANGE);
 	m = samples[0];
@@ -231,7 +253,7 @@ END_TEST
 
 START_TEST(a_loss_that_is_not_finite_arrives)
 {
-	struct iso_train_message m = samples[4], to;
+	struct iso_train_message m = samples[RESULT], to;
 
 	m.result.loss = NAN;
 	ck_assert_ok(iso_train_decode(head, encode(&m), &to));
@@ -245,7 +267,7 @@ START_TEST(a_block_that_is_not_the_heads_is_refused)
 	uint8_t bytes[1 + sizeof(block)];
 	float floats[5] = { 9, 9, 9, 9, 9 };
 
-	ck_assert_ok(iso_train_decode(head, encode(&samples[2]), &to));
+	ck_assert_ok(iso_train_decode(head, encode(&samples[WORK]), &to));
 	/* Not aligned, as it may come. */
 	memcpy(bytes + 1, block, sizeof(block));
 	ck_assert_int_eq(iso_train_read_block(&to, bytes + 1, 19, floats), ISO_E_SHORT);

@@ -31,33 +31,34 @@ static const struct field train_hello[] = {
 #define F(member) PART(hello, member)
 	F(name),    F(node),	 F(incarnation), SPEED(hello),
 	F(samples), F(features), F(classes),	 F(data_checksum),
+	F(user_task),
 #undef F
 };
 static const struct field train_welcome[] = {
 #define F(member) PART(welcome, member)
 	F(term),     F(worker),	 F(workers),	      F(model),	    F(params),
-	F(features), F(classes), F(samples_per_task), F(partition), F(partition_seed),
-	F(alpha),    F(l2),	 F(ping_ns),
+	F(features), F(classes), F(hidden),	      F(samples_max), F(partition),
+	F(partition_seed), F(alpha), F(l2), F(user_task), F(ping_ns),
 #undef F
 };
 static const struct field train_work[] = {
 #define F(member) PART(work, member)
 	F(term),
-	F(round),
 	F(model_version),
+	F(oldest),
 	F(count),
 #undef F
 };
 static const struct field train_result[] = {
 #define F(member) PART(result, member)
-	F(term),    F(round),	  F(worker),  F(task),	     F(attempt), F(flags),
+	F(term),    F(model_version),	  F(task),    F(attempt),    F(worker),  F(flags),
 	F(samples), F(on_cpu_ns), F(wall_ns), SPEED(result), F(loss),
 #undef F
 };
 static const struct field train_cancel[] = {
 #define F(member) PART(cancel, member)
 	F(term),
-	F(round),
+	F(oldest),
 	F(count),
 #undef F
 };
@@ -95,6 +96,7 @@ static const struct field task_fields[] = {
 #define F(member) FIELD(struct iso_train_task, member)
 	F(task),
 	F(attempt),
+	F(samples),
 	F(seed),
 #undef F
 };
@@ -163,7 +165,7 @@ START_TEST(training_messages)
 		each_train_field(&message, true);
 		encode_train(&message);
 	}
-	ck_assert_uint_eq(file.cases, 63);
+	ck_assert_uint_eq(file.cases, 77);
 	vectorfile_close(&file);
 }
 END_TEST
