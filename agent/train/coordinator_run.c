@@ -75,9 +75,8 @@ enum iso_round_verdict run_result(struct run *run, uint64_t now_ns,
 		/* In vain or not, it shows how fast the worker is. */
 		slot->cpu_ns += result->on_cpu_ns;
 		slot->cpu_tasks++;
-		iso_strategy_observe(run->strategy, result->worker,
-				     &(struct iso_ata_task){ .time_s =
-								     (double)time_ns / ISO_NS_PER_S });
+		struct iso_ata_task task = { .time_s = (double)time_ns / ISO_NS_PER_S };
+		iso_strategy_observe(run->strategy, result->worker, &task);
 		break;
 	case ISO_ROUND_OTHER_TERM:
 	case ISO_ROUND_ABANDONED:

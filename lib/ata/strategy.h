@@ -55,8 +55,8 @@ struct iso_ata_options {
 	/*
 	 * EMA smoothing, weight in (0, 1); 0 or 1: none.  What the allocation goes by is
 	 * s~ += weight (s - s~), from each worker's first positive score on.  For an
-	 * allocation that swings: a worker slows down because it has much to do, is given little, is
-	 * fast again.  Costs 1/weight rounds of delay after any change.
+	 * allocation that swings: a worker slows down because it has much to do, is given
+	 * little, is fast again.  Costs 1/weight rounds of delay after any change.
 	 */
 	double smoothing;
 	/*

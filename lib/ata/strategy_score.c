@@ -9,7 +9,7 @@
  */
 #define PRIOR_VARIANCE 1.0
 #define PRIOR_SAMPLES  4.0
-/* ... a worker enters the common spread with at most so many samples, or the fast ones were all ... */
+/* ... a worker enters the common spread with so many at most, or the fast were all of it ... */
 #define POOLED_SAMPLES 16.0
 /* ... and the common spread enters a worker's own as so many. */
 #define COMMON_SAMPLES 8.0

@@ -76,7 +76,8 @@ static void run_round(struct iso_rng *rng, const uint32_t *tasks, struct iso_str
 
 			worker_time += time_s;
 			if (strategy != NULL)
-				iso_strategy_observe(strategy, i, &(struct iso_ata_task){ time_s, 1, 0 });
+				iso_strategy_observe(
+					strategy, i, &(struct iso_ata_task){ time_s, 1, 0 });
 		}
 		cost->worker_time += worker_time;
 		round_time = worker_time > round_time ? worker_time : round_time;
