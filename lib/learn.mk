@@ -11,8 +11,18 @@ lib_libisobar_a_SOURCES += \
 	lib/model/loss.c lib/model/loss.h \
 	lib/model/model.c lib/model/model.h \
 	lib/sgd/board.c lib/sgd/board.h \
+	lib/sgd/method.c lib/sgd/method.h \
+	lib/sgd/method_event.c \
 	lib/sgd/pace.c lib/sgd/pace.h \
 	lib/sgd/round.c lib/sgd/round.h \
+	lib/sgd/rule.h \
+	lib/sgd/rule_async.c \
+	lib/sgd/rule_average.c \
+	lib/sgd/rule_flight.c \
+	lib/sgd/rule_ia2sgd.c \
+	lib/sgd/rule_malenia.c \
+	lib/sgd/rule_ringleader.c \
+	lib/sgd/rule_table.c \
 	lib/wire/train.c lib/wire/train.h lib/wire/train_block.c
 
 # Loops over vectors: vectorised whatever the level of optimisation.  Their objects go
@@ -23,6 +33,7 @@ lib_libhot_a_SOURCES = \
 	lib/hot.h \
 	lib/model/quadratic.c lib/model/quadratic.h \
 	lib/quant/quant_vector.c lib/quant/quant_vector.h \
+	lib/sgd/rule_vector.c lib/sgd/rule_vector.h \
 	lib/sgd/step.c lib/sgd/step.h
 lib_libhot_a_CFLAGS = $(lib_libisobar_a_CFLAGS) $(HOT_CFLAGS)
 lib_libisobar_a_LIBADD = $(lib_libhot_a_OBJECTS)

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "lib/sgd/rule.h"
+
+#include <assert.h>
+
+/*
+ * ringleader (arXiv 2509.22860): data is heterogeneous, and no gradient is thrown away.
+ * A table has the mean of each worker's gradients.  A round is
+ *
+ *	phase 1: until every worker has an entry, arrivals go into it; a worker continues
+ *		at the point it last received.
+ *	phase 2: exactly one update for each worker.  The one that completed the table is first;
+ *		then each arrival of a worker without its update goes into the table, x moves by
+ *		-gamma (1/n) sum of the means, and the worker is given the new point.  What comes
+ *		from the others is kept in a second table, and they continue at their point.
+ *	Then the second table becomes the first.
+ *
+ * So an entry holds gradients of one point, and delays are at most 2n - 2.
+ *
+ * Who comes and goes.  A newcomer is waited for in phase 1; in phase 2 it waits in the
+ * second table for the next round.  The entries of a leaver stay in the mean until their
+ * round is over and are then gone by themselves; it gets no update.  If a worker comes
+ * back it starts at the current point, and its entry anew: what was in it and had never
+ * been used counts as ignored.
+ *
+ * Threads.  A worker that runs several computations at once may still be at an older point
+ * when it is given a new one.  Such a gradient is added to the table as long as that holds
+ * the point, and ignored after that: the bound on the delay stays.
+ *
+ * Capped: a worker starts at most a_i + 1 in a round.  The last of them is kept for its new
+ * point, so that it begins the next round with an entry, or with one on its way.  A worker
+ * that has no computation left when phase 2 begins has its update made at once, with the entry
+ * it has; so nobody waits for it.  A worker without an entry and without a computation
+ * (the first round, a newcomer, lost work) may start one that is not counted.
+ */
+
+static bool is_collecting(const struct iso_method *method)
+{
+	return !method->updating;
+}
+
+/* Starts before the worker's update are at the old point. */
+static uint32_t allowed(const struct iso_method *method, uint32_t index)
+{
+	const struct iso_rule_worker *worker = &method->workers[index];
+
+	if (!method->config.capped)
+		return worker->depth;
+	if (!is_collecting(method) && !worker->expected)
+		return worker->tasks;
+	return worker->tasks > 0 ? worker->tasks - 1 : 0;
+}
+
+static void refill(struct iso_method *method, uint32_t index)
+{
+	struct iso_rule_worker *worker = &method->workers[index];
+	uint32_t outstanding = iso_rule_outstanding(worker);
+	uint32_t free_slots = worker->depth - outstanding;
+	uint32_t starts = allowed(method, index);
+
+	assert(worker->depth >= outstanding);
+	if (method->between)
+		return;
+	if (starts > free_slots)
+		starts = free_slots;
+	if (method->config.capped)
+		worker->tasks -= starts;
+	if (starts == 0 && outstanding == 0 && is_collecting(method) &&
+	    method->table.entries[index].count == 0)
+		starts = 1;
+	iso_rule_start(method, index, starts);
+}
+
+static void update_for(struct iso_method *method, uint32_t index)
+{
+	struct iso_rule_worker *worker = &method->workers[index];
+	uint64_t delay = method->totals.updates - method->oldest;
+
+	assert(worker->expected);
+	assert(method->updates_left > 0);
+	if (delay > method->totals.delay_max)
+		method->totals.delay_max = delay;
+	iso_rule_table_use(method, &method->table);
+	iso_rule_update(method, method->table.sum, method->table.filled);
+	worker->expected = false;
+	method->updates_left--;
+	worker->point = method->totals.updates;
+}
+
+/* Capped: will it deliver nothing more before its update? */
+static void update_if_idle(struct iso_method *method, uint32_t index)
+{
+	const struct iso_rule_worker *worker = &method->workers[index];
+
+	if (!method->updating || !worker->expected || iso_rule_outstanding(worker) > 0)
+		return;
+	update_for(method, index);
+	refill(method, index);
+}
+
+/* Phase 2, with the update for the worker that completed the table first, if it was one. */
+static void open_updates(struct iso_method *method, uint32_t first)
+{
+	assert(method->missing == 0);
+	method->updating = true;
+	method->updates_left = method->present;
+	method->oldest = method->totals.updates;
+	for (uint32_t i = 0; i < method->config.workers; i++) {
+		const struct iso_rule_entry *entry = &method->table.entries[i];
+
+		method->workers[i].expected = iso_rule_present(&method->workers[i]);
+		if (entry->count > 0 && entry->version < method->oldest)
+			method->oldest = entry->version;
+	}
+	if (first != ISO_RULE_NONE)
+		update_for(method, first);
+	for (uint32_t i = 0; method->config.capped && i < method->config.workers; i++)
+		update_if_idle(method, i);
+}
+
+static void next_round(struct iso_method *method)
+{
+	struct iso_rule_table old = method->table;
+
+	assert(method->updates_left == 0);
+	method->table = method->table_next;
+	iso_rule_table_clear(method, &old);
+	method->table_next = old;
+	method->updating = false;
+	method->missing = 0;
+	for (uint32_t i = 0; i < method->config.workers; i++)
+		if (iso_rule_present(&method->workers[i]) && method->table.entries[i].count == 0)
+			method->missing++;
+	method->totals.rounds++;
+	method->between = method->config.capped;
+}
+
+/* After each event: what follows from the table's state. */
+static void settle(struct iso_method *method)
+{
+	if (is_collecting(method)) {
+		if (method->between || method->missing > 0 || method->present == 0)
+			return;
+		open_updates(method, ISO_RULE_NONE);
+	}
+	if (method->updates_left == 0)
+		next_round(method);
+}
+
+static void ringleader_join(struct iso_method *method, uint32_t worker)
+{
+	if (is_collecting(method) && method->table.entries[worker].count == 0)
+		method->missing++;
+	refill(method, worker);
+}
+
+static void ringleader_leave(struct iso_method *method, uint32_t index, uint32_t gone)
+{
+	struct iso_rule_worker *worker = &method->workers[index];
+
+	(void)gone;
+	worker->tasks = 0;
+	if (is_collecting(method) && method->table.entries[index].count == 0)
+		method->missing--;
+	if (worker->expected) {
+		worker->expected = false;
+		method->updates_left--;
+	}
+	settle(method);
+}
+
+static void ringleader_begin(struct iso_method *method, const uint32_t *tasks)
+{
+	assert(is_collecting(method));
+	for (uint32_t i = 0; i < method->config.workers; i++) {
+		struct iso_rule_worker *worker = &method->workers[i];
+
+		if (!iso_rule_present(worker))
+			continue;
+		assert(tasks[i] < UINT32_MAX);
+		worker->tasks = tasks[i] + 1;
+		refill(method, i);
+	}
+	settle(method);
+}
+
+static void ringleader_lost(struct iso_method *method, uint32_t index, uint32_t count)
+{
+	if (method->config.capped)
+		method->workers[index].tasks += count;
+	refill(method, index);
+	update_if_idle(method, index);
+	settle(method);
+}
+
+/* Into the table of this round; the first entry of a worker may open phase 2. */
+static enum iso_method_verdict collect(struct iso_method *method,
+				       const struct iso_method_arrival *arrival)
+{
+	uint32_t worker = arrival->worker;
+
+	if (is_collecting(method) && method->table.entries[worker].count == 0)
+		method->missing--;
+	iso_rule_table_add(method, &method->table, arrival);
+	if (is_collecting(method)) {
+		if (method->missing > 0 || method->between)
+			return ISO_METHOD_BUFFERED;
+		open_updates(method, worker);
+	} else {
+		update_for(method, worker);
+	}
+	return ISO_METHOD_USED;
+}
+
+/* The worker has had its update of this round, or came too late for it. */
+static enum iso_method_verdict keep(struct iso_method *method,
+				    const struct iso_method_arrival *arrival)
+{
+	const struct iso_rule_entry *entry = &method->table.entries[arrival->worker];
+
+	if (arrival->version == method->workers[arrival->worker].point)
+		iso_rule_table_add(method, &method->table_next, arrival);
+	else if (entry->count > 0 && arrival->version == entry->version)
+		iso_rule_table_add(method, &method->table, arrival);
+	else
+		return ISO_METHOD_IGNORED;
+	return ISO_METHOD_BUFFERED;
+}
+
+static enum iso_method_verdict ringleader_arrive(struct iso_method *method,
+						 const struct iso_method_arrival *arrival)
+{
+	const struct iso_rule_worker *worker = &method->workers[arrival->worker];
+	enum iso_method_verdict verdict = ISO_METHOD_IGNORED;
+
+	if (method->updating && !worker->expected)
+		verdict = keep(method, arrival);
+	else if (arrival->version == worker->point)
+		verdict = collect(method, arrival);
+	refill(method, arrival->worker);
+	update_if_idle(method, arrival->worker);
+	settle(method);
+	return verdict;
+}
+
+const struct iso_rule iso_rule_ringleader = {
+	.join = ringleader_join,
+	.leave = ringleader_leave,
+	.begin = ringleader_begin,
+	.arrive = ringleader_arrive,
+	.lost = ringleader_lost,
+	.table = true,
+	.table_next = true,
+	.last_point = true,
+};
