@@ -1,9 +1,12 @@
 # Learning: allocation, rounds, models, data, training messages.
 lib_libisobar_a_SOURCES += \
+	lib/ata/drift.c lib/ata/drift.h \
+	lib/ata/norm.c lib/ata/norm.h \
 	lib/ata/ras.c lib/ata/ras.h \
 	lib/ata/score.c lib/ata/score.h \
 	lib/ata/strategy.c lib/ata/strategy.h lib/ata/strategy_state.h \
-	lib/ata/strategy_explore.c lib/ata/strategy_save.c lib/ata/strategy_score.c \
+	lib/ata/strategy_cluster.c lib/ata/strategy_explore.c lib/ata/strategy_learn.c \
+	lib/ata/strategy_save.c lib/ata/strategy_score.c \
 	lib/carve.h \
 	lib/data/idx.c lib/data/idx.h \
 	lib/data/partition.c lib/data/partition.h \

@@ -250,15 +250,32 @@ static double guess_level(const double *scores, uint32_t n, uint32_t batch, stru
 void iso_ras(const double *scores, uint32_t n, uint32_t batch, void *workspace,
 	     uint32_t *ret_tasks)
 {
+	iso_ras_near(scores, n, batch, 0, workspace, ret_tasks);
+}
+
+void iso_ras_near(const double *scores, uint32_t n, uint32_t batch, double level, void *workspace,
+		  uint32_t *ret_tasks)
+{
 	struct search search = { .cells = workspace };
 
 	assert(n >= 1);
+	assert(level >= 0);
 	memset(ret_tasks, 0, (size_t)n * sizeof(*ret_tasks));
 	if (batch == 0)
 		return;
-	/* 1/16 is about two standard deviations of what the sample can tell. */
-	search.high = 1.0625 * guess_level(scores, n, batch, search.cells);
-	bool enough = search.high > 0 && gather(&search, scores, n, batch);
+	/*
+	 * Bounds of workers that are out of it gather just above the level of a round, and move
+	 * little until the next.
+	 */
+	search.high = 1.0009765625 * level;
+	bool enough = level > 0 && gather(&search, scores, n, batch);
+	if (!enough) {
+		/* 1/16 is about two standard deviations of what the sample can tell. */
+		search.high = 1.0625 *
+			      (level > 0 ? level : guess_level(scores, n, batch, search.cells));
+		search.over = 0;
+		enough = search.high > 0 && gather(&search, scores, n, batch);
+	}
 	/* A level t times as high has at least t times as many members, and mostly far more. */
 	if (!enough && search.over > 0) {
 		double times = (double)((batch + search.over - 1) / search.over);

@@ -31,6 +31,13 @@ size_t iso_ras_workspace_bytes(uint32_t n);
 void iso_ras(const double *scores, uint32_t n, uint32_t batch, void *workspace,
 	     uint32_t *ret_tasks);
 
+/*
+ * Same, and the same result, but faster if the loss will be close to `level`, a finite
+ * number that may as well be wrong; 0: no idea.
+ */
+void iso_ras_near(const double *scores, uint32_t n, uint32_t batch, double level, void *workspace,
+		  uint32_t *ret_tasks);
+
 /* max_i tasks_i scores_i: the proxy loss l(a, s) of the paper, section 4. */
 double iso_ras_loss(const double *scores, const uint32_t *tasks, uint32_t n);
 

@@ -79,6 +79,15 @@ double iso_ata_score_empirical(const struct iso_ata_samples *samples,
 	return factor > 0 ? iso_ata_mean_s(samples) * factor : 0;
 }
 
+double iso_ata_score_reopened(const struct iso_ata_samples *samples, double relative_constant,
+			      double log_term)
+{
+	if (!(samples->count > 0))
+		return 0;
+	return iso_ata_mean_s(samples) /
+	       (1 + relative_constant * relative_width(samples->count, log_term));
+}
+
 double iso_ata_score_pooled(const struct iso_ata_samples *samples, double relative_variance,
 			    double log_term)
 {

@@ -64,6 +64,13 @@ double iso_ata_score_pooled(const struct iso_ata_samples *samples, double relati
 			    double log_term);
 
 /*
+ * mu^ / (1 + w) with w the relative width of the two above: the same bound, but
+ * never 0.  For a worker whose times have just changed.
+ */
+double iso_ata_score_reopened(const struct iso_ata_samples *samples, double relative_constant,
+			      double log_term);
+
+/*
  * CPUs at which a worker really runs: min(threads, share in CPUs).  A task
  * that needs c seconds on a CPU takes c / rate seconds of wall time from it.
  */

@@ -34,10 +34,23 @@ const char *iso_strategy_kind_text(enum iso_strategy_kind kind)
 	return kind_texts[kind];
 }
 
+static bool is_fraction(double option)
+{
+	return option >= 0 && option <= 1;
+}
+
+/* 0: off. */
+static bool is_within(double option, double min, double max)
+{
+	return option == 0 || (option >= min && option <= max);
+}
+
 static bool options_valid(const struct iso_ata_options *options)
 {
-	return options->discount >= 0 && options->discount <= 1 && options->smoothing >= 0 &&
-	       options->smoothing <= 1;
+	return is_fraction(options->discount) && is_fraction(options->smoothing) &&
+	       is_fraction(options->cluster) &&
+	       is_within(options->drift, ISO_ATA_DRIFT_MIN, ISO_ATA_DRIFT_MAX) &&
+	       is_within(options->calibrate_tasks, ISO_ATA_CALIBRATE_MIN, ISO_ATA_CALIBRATE_MAX);
 }
 
 static bool config_valid(const struct iso_strategy_config *config)
@@ -60,15 +73,54 @@ static bool config_valid(const struct iso_strategy_config *config)
 	return false;
 }
 
+/*
+ * Lays everything out behind each other: what is needed, and from where if memory is not
+ * NULL.  Arrays of options that are off take nothing.
+ */
+static size_t lay_out(struct iso_strategy *strategy, const struct iso_strategy_config *config,
+		      uint8_t *memory)
+{
+	const struct iso_ata_options *options = &config->options;
+	size_t n = config->workers, used = iso_carve_bytes(sizeof(*strategy));
+	bool learns = iso_strategy_learns(config->kind);
+	struct iso_strategy scratch;
+	struct iso_strategy *s = strategy != NULL ? strategy : &scratch;
+	const struct {
+		void *at; /* where the array's address goes */
+		bool is_on;
+		size_t bytes;
+	} arrays[] = {
+		{ &s->workers, true, n * sizeof(*s->workers) },
+		{ &s->scores, true, n * sizeof(*s->scores) },
+		{ &s->held, true, n * sizeof(*s->held) },
+		{ &s->smoothed, learns && iso_strategy_inside(options->smoothing),
+		  n * sizeof(*s->smoothed) },
+		{ &s->kept, learns && options->calibrate_tasks > 0,
+		  n * options->calibrate_tasks * sizeof(*s->kept) },
+		{ &s->drift, learns && options->drift > 0, n * sizeof(*s->drift) },
+		{ &s->places, learns && iso_strategy_inside(options->cluster),
+		  n * sizeof(*s->places) },
+		{ &s->some_scores, true, n * sizeof(*s->some_scores) },
+		{ &s->some_tasks, true, n * sizeof(*s->some_tasks) },
+		{ &s->present, true, n * sizeof(*s->present) },
+		{ &s->first, true, n * sizeof(*s->first) },
+		{ &s->unseen, true, n * sizeof(*s->unseen) },
+		{ &s->unsure, true, n * sizeof(*s->unsure) },
+		{ &s->ras, true, iso_ras_workspace_bytes(config->workers) },
+	};
+
+	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
+		void *array = arrays[i].is_on && memory != NULL ? memory + used : NULL;
+
+		memcpy(arrays[i].at, &array, sizeof(array));
+		used += arrays[i].is_on ? iso_carve_bytes(arrays[i].bytes) : 0;
+	}
+	return used;
+}
+
 size_t iso_strategy_size(const struct iso_strategy_config *config)
 {
-	if (!config_valid(config))
-		return 0;
-	size_t n = config->workers;
-
-	return iso_carve_bytes(sizeof(struct iso_strategy)) +
-	       n * sizeof(struct iso_strategy_worker) + 3 * n * sizeof(double) +
-	       6 * iso_carve_bytes(n * sizeof(uint32_t)) + iso_ras_workspace_bytes(config->workers);
+	return config_valid(config) ? lay_out(NULL, config, NULL) : 0;
 }
 
 enum iso_status iso_strategy_init(void *memory, size_t size,
@@ -76,8 +128,7 @@ enum iso_status iso_strategy_init(void *memory, size_t size,
 				  struct iso_strategy **ret_strategy)
 {
 	size_t needed = iso_strategy_size(config);
-	size_t n = config->workers;
-	uint8_t *free_bytes = memory;
+	struct iso_strategy *strategy = memory;
 
 	if (needed == 0)
 		return ISO_E_RANGE;
@@ -85,24 +136,14 @@ enum iso_status iso_strategy_init(void *memory, size_t size,
 		return ISO_E_SHORT;
 	assert((uintptr_t)memory % 8 == 0);
 	memset(memory, 0, needed);
-	struct iso_strategy *strategy = iso_carve(&free_bytes, sizeof(*strategy));
+	(void)lay_out(strategy, config, memory);
 	strategy->config = *config;
+	if (!iso_strategy_learns(config->kind) || config->kind == ISO_STRATEGY_ATA_POOLED)
+		strategy->config.options.calibrate_tasks = 0;
 	strategy->rng.state = config->seed;
 	strategy->changed = true;
 	strategy->is_stale = true;
-	strategy->workers = iso_carve(&free_bytes, n * sizeof(*strategy->workers));
-	strategy->scores = iso_carve(&free_bytes, n * sizeof(double));
-	strategy->smoothed = iso_carve(&free_bytes, n * sizeof(double));
-	strategy->some_scores = iso_carve(&free_bytes, n * sizeof(double));
-	strategy->held = iso_carve(&free_bytes, n * sizeof(uint32_t));
-	strategy->some_tasks = iso_carve(&free_bytes, n * sizeof(uint32_t));
-	strategy->present = iso_carve(&free_bytes, n * sizeof(uint32_t));
-	strategy->first = iso_carve(&free_bytes, n * sizeof(uint32_t));
-	strategy->unseen = iso_carve(&free_bytes, n * sizeof(uint32_t));
-	strategy->unsure = iso_carve(&free_bytes, n * sizeof(uint32_t));
-	strategy->ras = free_bytes;
-	assert(free_bytes + iso_ras_workspace_bytes(config->workers) == (uint8_t *)memory + needed);
-	for (size_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < config->workers; i++)
 		strategy->workers[i].rate_cpus = 1;
 	*ret_strategy = strategy;
 	return ISO_OK;
@@ -135,21 +176,6 @@ void iso_strategy_set_mean(struct iso_strategy *strategy, uint32_t worker, doubl
 	strategy->is_stale = true;
 }
 
-void iso_strategy_observe(struct iso_strategy *strategy, uint32_t worker,
-			  const struct iso_ata_task *task)
-{
-	const struct iso_ata_options *options = &strategy->config.options;
-	struct iso_strategy_worker *at = worker_at(strategy, worker);
-	double time_s = options->by_cost ? task->time_s / task->cost : task->time_s;
-
-	if (!iso_strategy_positive(time_s))
-		return;
-	if (options->by_round && task->round != 0 && task->round != strategy->round)
-		return;
-	at->seen++;
-	iso_ata_samples_add(&at->samples, time_s);
-}
-
 /* The last allocation is good for this round too. */
 static bool may_hold(const struct iso_strategy *strategy, uint64_t round)
 {
@@ -164,9 +190,12 @@ static void by_given_means(struct iso_strategy *strategy, uint32_t count, uint32
 
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t index = strategy->present[i];
+		const struct iso_strategy_worker *worker = &strategy->workers[index];
+		double rate_cpus = strategy->config.by_rate ? worker->rate_cpus : 1;
 
-		if (strategy->scores[index] <= 0)
+		if (!(worker->given_mean_s > 0))
 			continue;
+		strategy->scores[index] = worker->given_mean_s / rate_cpus;
 		strategy->some_scores[known] = strategy->scores[index];
 		strategy->unseen[known++] = index;
 	}
@@ -193,11 +222,12 @@ static void allocate(struct iso_strategy *strategy, uint64_t round, uint32_t cou
 	case ISO_STRATEGY_ATA:
 	case ISO_STRATEGY_ATA_EMPIRICAL:
 	case ISO_STRATEGY_ATA_POOLED:
+		if (iso_strategy_calibrates(strategy))
+			iso_strategy_calibrate(strategy, count);
 		iso_strategy_score(strategy, round, count);
-		iso_strategy_share_out(strategy, count, ret_tasks);
+		iso_strategy_share_out(strategy, round, count, ret_tasks);
 		break;
 	case ISO_STRATEGY_OFTA:
-		iso_strategy_score(strategy, round, count);
 		by_given_means(strategy, count, ret_tasks);
 		break;
 	case ISO_STRATEGY_GTA:
@@ -232,6 +262,10 @@ enum iso_status iso_strategy_allocate(struct iso_strategy *strategy, uint64_t ro
 	if (count == 0)
 		return ISO_E_UNKNOWN;
 	allocate(strategy, round, count, ret_tasks);
+	if (strategy->config.options.probe_rounds > 0)
+		for (uint32_t i = 0; i < strategy->config.workers; i++)
+			if (ret_tasks[i] > 0)
+				strategy->workers[i].given_round = round;
 	strategy->changed = strategy->round == 0 || memcmp(ret_tasks, strategy->held, bytes) != 0;
 	memcpy(strategy->held, ret_tasks, bytes);
 	strategy->round = round;

@@ -79,7 +79,44 @@ struct iso_ata_options {
 	 * are relative; only their ratios matter.
 	 */
 	bool by_cost;
+	/*
+	 * Calibration by a short run, S in 4..4096; 0: none.  The first S times of each worker
+	 * are kept (as with explore_tasks it gets them early), and once all who are present have
+	 * theirs, alpha and eta are what iso_ata_norm() finds: the largest norm of X_i - mu_i, and
+	 * the largest such norm over mu_i.  For when nobody can say what alpha is: too small
+	 * a one misleads, one too large explores for hours.  Costs 8 S bytes a worker.
+	 */
+	uint32_t calibrate_tasks;
+	/*
+	 * Clustering of similar workers: relative tolerance in (0, 1); 0: none.  Workers whose
+	 * means differ by no more than that and two standard errors share their samples:
+	 * a score is raised to (1 - tolerance) times that of all of them together, but never
+	 * above the worker's own mean.  For n >> B with few kinds of machines, where the
+	 * papers' widths want hundreds of samples of each worker.  Costs a sort now and then, and
+	 * optimism: two who are not alike are told apart only after a while.
+	 */
+	double cluster;
+	/*
+	 * Drift detection, threshold in standard deviations, 4 to 1000, 24 is a good one; 0:
+	 * none.  Sums of how much a worker's times exceed, or fall below, its mean (Page's CUSUM,
+	 * half a deviation allowed); beyond the threshold only the times since the sum began
+	 * count, so that the worker is explored anew.  For sudden changes.  Costs a false
+	 * alarm, and some exploring, every 10^4 tasks at 16, every 10^6 at 24, if the
+	 * times are as irregular as exponential ones.
+	 */
+	double drift;
+	/*
+	 * A worker without a task for so many rounds gets one; 0: no.  For noticing that one
+	 * who is too slow to be used has become fast.  Costs n / probe_rounds tasks a round.
+	 */
+	uint32_t probe_rounds;
 };
+
+/* Bounds of the options. */
+#define ISO_ATA_CALIBRATE_MIN 4u
+#define ISO_ATA_CALIBRATE_MAX 4096u
+#define ISO_ATA_DRIFT_MIN     4.0
+#define ISO_ATA_DRIFT_MAX     1000.0
 
 struct iso_strategy_config {
 	enum iso_strategy_kind kind;
@@ -168,6 +205,16 @@ const double *iso_strategy_scores(const struct iso_strategy *strategy);
 bool iso_strategy_exploring(const struct iso_strategy *strategy);
 
 struct iso_ata_samples iso_strategy_samples(const struct iso_strategy *strategy, uint32_t worker);
+
+/* As configured, or as calibrated. */
+struct iso_ata_width iso_strategy_width(const struct iso_strategy *strategy);
+bool iso_strategy_calibrated(const struct iso_strategy *strategy);
+
+/* Number of the worker's cluster, from 1, fast ones first; 0: in none. */
+uint32_t iso_strategy_cluster(const struct iso_strategy *strategy, uint32_t worker);
+
+/* How often the worker's times were found to have changed; in this process. */
+uint32_t iso_strategy_drifts(const struct iso_strategy *strategy, uint32_t worker);
 
 /*
  * Warm start: what an earlier run knew of the worker, in place of what is known.

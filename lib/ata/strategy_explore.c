@@ -61,7 +61,9 @@ static void by_scores(struct iso_strategy *strategy, uint32_t count, uint32_t ta
 	}
 	strategy->exploring |= unseen + unsure > 0;
 	if (unseen + unsure == 0) {
-		iso_ras(strategy->some_scores, count, tasks, strategy->ras, strategy->some_tasks);
+		iso_ras_near(strategy->some_scores, count, tasks, strategy->level, strategy->ras,
+			     strategy->some_tasks);
+		strategy->level = iso_ras_loss(strategy->some_scores, strategy->some_tasks, count);
 		for (uint32_t i = 0; i < count; i++)
 			ret_tasks[strategy->present[i]] = strategy->some_tasks[i];
 		return;
@@ -77,28 +79,37 @@ static void by_scores(struct iso_strategy *strategy, uint32_t count, uint32_t ta
 
 /* Who is to get a task whatever the scores say. */
 static bool comes_first(const struct iso_strategy *strategy,
-			const struct iso_strategy_worker *worker)
+			const struct iso_strategy_worker *worker, uint64_t round, bool *ret_unknown)
 {
-	return worker->seen < strategy->config.options.explore_tasks;
+	const struct iso_ata_options *options = &strategy->config.options;
+	uint32_t wanted = options->explore_tasks;
+
+	if (iso_strategy_calibrates(strategy) && wanted < options->calibrate_tasks)
+		wanted = options->calibrate_tasks;
+	if (worker->seen < wanted) {
+		*ret_unknown = true;
+		return true;
+	}
+	return options->probe_rounds > 0 && worker->samples.count > 0 &&
+	       round > worker->given_round &&
+	       round - worker->given_round >= options->probe_rounds;
 }
 
-void iso_strategy_share_out(struct iso_strategy *strategy, uint32_t count, uint32_t *ret_tasks)
+void iso_strategy_share_out(struct iso_strategy *strategy, uint64_t round, uint32_t count,
+			    uint32_t *ret_tasks)
 {
 	uint32_t first = 0, others = 0, tasks = strategy->config.batch;
 
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t index = strategy->present[i];
 
-		if (comes_first(strategy, &strategy->workers[index]))
+		if (comes_first(strategy, &strategy->workers[index], round, &strategy->exploring))
 			strategy->first[first++] = index;
 		else
 			strategy->present[others++] = index;
 	}
 	assert(first + others == count);
-	if (first > 0) {
-		strategy->exploring = true;
-		tasks -= one_each(strategy, strategy->first, first, tasks, ret_tasks);
-	}
+	tasks -= one_each(strategy, strategy->first, first, tasks, ret_tasks);
 	if (tasks == 0)
 		return;
 	if (others > 0)

@@ -5,14 +5,20 @@
 
 #include "lib/bytes.h"
 
-/* Little-endian; the whole's: flags u64, rng, round, made_round. */
-#define WHOLE_BYTES  (4u * 8u)
+/*
+ * Little-endian; the whole's: flags, rng, round, made_round, seen, clustered u64, alpha, eta
+ * f64.  A worker's: samples 3 f64, seen, given_round, held u64, given mean f64,
+ * reopened u64, and then of each option that is on: smoothed f64; kept f64 each; drift 8
+ * f64; place 3 f64 and u64.
+ */
+#define WHOLE_BYTES  (8u * 8u)
 #define EXPLORING    1u
 #define CHANGED	     2u
 #define STALE	     4u
-
-/* A worker's: count, sum, squares f64, seen u64, given mean, smoothed f64, held u64. */
-#define WORKER_BYTES (7u * 8u)
+#define CALIBRATED   8u
+#define WORKER_BYTES (8u * 8u)
+#define DRIFT_BYTES  (8u * 8u)
+#define PLACE_BYTES  (4u * 8u)
 
 static void put_u64(uint8_t **at, uint64_t value)
 {
@@ -78,10 +84,15 @@ void iso_strategy_save(const struct iso_strategy *strategy, uint8_t *ret_bytes)
 	uint8_t *at = ret_bytes;
 
 	put_u64(&at, (strategy->exploring ? EXPLORING : 0) | (strategy->changed ? CHANGED : 0) |
-			     (strategy->is_stale ? STALE : 0));
+			     (strategy->is_stale ? STALE : 0) |
+			     (strategy->is_calibrated ? CALIBRATED : 0));
 	put_u64(&at, strategy->rng.state);
 	put_u64(&at, strategy->round);
 	put_u64(&at, strategy->made_round);
+	put_u64(&at, strategy->seen);
+	put_u64(&at, strategy->clustered);
+	put_f64(&at, strategy->config.width.alpha_s);
+	put_f64(&at, strategy->config.width.eta);
 	assert(at == ret_bytes + WHOLE_BYTES);
 }
 
@@ -90,22 +101,65 @@ enum iso_status iso_strategy_restore(struct iso_strategy *strategy, const uint8_
 	const uint8_t *at = bytes;
 	uint64_t flags = get_u64(&at), rng = get_u64(&at);
 	uint64_t round = get_u64(&at), made_round = get_u64(&at);
+	uint64_t seen = get_u64(&at), clustered = get_u64(&at);
+	double alpha_s = get_f64(&at), eta = get_f64(&at);
+	bool is_calibrated = (flags & CALIBRATED) != 0;
 
-	if (flags > (EXPLORING | CHANGED | STALE) || made_round > round)
+	if (flags > (EXPLORING | CHANGED | STALE | CALIBRATED) || made_round > round ||
+	    clustered > seen)
+		return ISO_E_MALFORMED;
+	if (is_calibrated && (strategy->config.options.calibrate_tasks == 0 ||
+			      !iso_strategy_positive(alpha_s) || !iso_strategy_positive(eta)))
 		return ISO_E_MALFORMED;
 	strategy->exploring = (flags & EXPLORING) != 0;
 	strategy->changed = (flags & CHANGED) != 0;
 	strategy->is_stale = (flags & STALE) != 0;
+	strategy->is_calibrated = is_calibrated;
 	strategy->rng.state = rng;
 	strategy->round = round;
 	strategy->made_round = made_round;
+	strategy->seen = seen;
+	strategy->clustered = clustered;
+	/* What was configured may have been changed since; what was measured is kept. */
+	if (is_calibrated) {
+		strategy->config.width.alpha_s = alpha_s;
+		strategy->config.width.eta = eta;
+	}
 	return ISO_OK;
 }
 
 size_t iso_strategy_worker_bytes(const struct iso_strategy *strategy)
 {
-	(void)strategy;
-	return WORKER_BYTES;
+	return WORKER_BYTES + (strategy->smoothed != NULL ? 8u : 0) +
+	       (size_t)strategy->config.options.calibrate_tasks * 8u +
+	       (strategy->drift != NULL ? DRIFT_BYTES : 0) +
+	       (strategy->places != NULL ? PLACE_BYTES : 0);
+}
+
+static void put_samples(uint8_t **at, const struct iso_ata_samples *samples)
+{
+	put_f64(at, samples->count);
+	put_f64(at, samples->sum_s);
+	put_f64(at, samples->squares_s2);
+}
+
+static struct iso_ata_samples get_samples(const uint8_t **at, bool *ret_valid)
+{
+	struct iso_ata_samples samples;
+
+	samples.count = get_f64(at);
+	samples.sum_s = get_f64(at);
+	samples.squares_s2 = get_f64(at);
+	*ret_valid &= samples_valid(&samples);
+	return samples;
+}
+
+static double get_sum(const uint8_t **at, bool *ret_valid)
+{
+	double value = get_f64(at);
+
+	*ret_valid &= is_sum(value);
+	return value;
 }
 
 void iso_strategy_save_worker(const struct iso_strategy *strategy, uint32_t worker,
@@ -113,16 +167,71 @@ void iso_strategy_save_worker(const struct iso_strategy *strategy, uint32_t work
 {
 	assert(worker < strategy->config.workers);
 	const struct iso_strategy_worker *from = &strategy->workers[worker];
+	uint32_t kept = strategy->config.options.calibrate_tasks;
 	uint8_t *at = ret_bytes;
 
-	put_f64(&at, from->samples.count);
-	put_f64(&at, from->samples.sum_s);
-	put_f64(&at, from->samples.squares_s2);
+	put_samples(&at, &from->samples);
 	put_u64(&at, from->seen);
-	put_f64(&at, from->given_mean_s);
-	put_f64(&at, strategy->smoothed[worker]);
+	put_u64(&at, from->given_round);
 	put_u64(&at, strategy->held[worker]);
-	assert(at == ret_bytes + WORKER_BYTES);
+	put_f64(&at, from->given_mean_s);
+	put_u64(&at, from->is_reopened);
+	if (strategy->smoothed != NULL)
+		put_f64(&at, strategy->smoothed[worker]);
+	for (uint32_t i = 0; i < kept; i++)
+		put_f64(&at, strategy->kept[(size_t)worker * kept + i]);
+	if (strategy->drift != NULL) {
+		put_f64(&at, strategy->drift[worker].up);
+		put_f64(&at, strategy->drift[worker].down);
+		put_samples(&at, &strategy->drift[worker].slow);
+		put_samples(&at, &strategy->drift[worker].fast);
+	}
+	if (strategy->places != NULL) {
+		put_samples(&at, &strategy->places[worker].together);
+		put_u64(&at, strategy->places[worker].number);
+	}
+	assert(at == ret_bytes + iso_strategy_worker_bytes(strategy));
+}
+
+/* The arrays of options.  Run twice: to look, and, all being valid, to take. */
+static bool options_of(struct iso_strategy *strategy, uint32_t worker, const uint8_t *at,
+		       bool is_taken)
+{
+	uint32_t kept = strategy->config.options.calibrate_tasks;
+	bool valid = true;
+
+	if (strategy->smoothed != NULL) {
+		double smoothed = get_sum(&at, &valid);
+
+		if (is_taken)
+			strategy->smoothed[worker] = smoothed;
+	}
+	for (uint32_t i = 0; i < kept; i++) {
+		double time_s = get_sum(&at, &valid);
+
+		if (is_taken)
+			strategy->kept[(size_t)worker * kept + i] = time_s;
+	}
+	if (strategy->drift != NULL) {
+		struct iso_ata_drift drift = { .up = get_sum(&at, &valid) };
+
+		drift.down = get_sum(&at, &valid);
+		drift.slow = get_samples(&at, &valid);
+		drift.fast = get_samples(&at, &valid);
+		if (is_taken)
+			strategy->drift[worker] = drift;
+	}
+	if (strategy->places != NULL) {
+		struct iso_strategy_place place = { .together = get_samples(&at, &valid) };
+		uint64_t number = get_u64(&at);
+
+		valid &= number <= strategy->config.workers &&
+			 (number == 0 || place.together.count > 0);
+		place.number = (uint32_t)number;
+		if (is_taken)
+			strategy->places[worker] = place;
+	}
+	return valid;
 }
 
 enum iso_status iso_strategy_restore_worker(struct iso_strategy *strategy, uint32_t worker,
@@ -131,22 +240,22 @@ enum iso_status iso_strategy_restore_worker(struct iso_strategy *strategy, uint3
 	assert(worker < strategy->config.workers);
 	struct iso_strategy_worker *to = &strategy->workers[worker];
 	const uint8_t *at = bytes;
-	struct iso_ata_samples samples;
+	bool valid = true;
+	struct iso_ata_samples samples = get_samples(&at, &valid);
+	uint64_t seen = get_u64(&at), given_round = get_u64(&at), held = get_u64(&at);
+	double given_mean_s = get_sum(&at, &valid);
+	uint64_t is_reopened = get_u64(&at);
 
-	samples.count = get_f64(&at);
-	samples.sum_s = get_f64(&at);
-	samples.squares_s2 = get_f64(&at);
-	uint64_t seen = get_u64(&at);
-	double given_mean_s = get_f64(&at), smoothed = get_f64(&at);
-	uint64_t held = get_u64(&at);
-	if (!samples_valid(&samples) || !is_sum(given_mean_s) || !is_sum(smoothed) ||
-	    held > strategy->config.batch)
+	if (!valid || held > strategy->config.batch || is_reopened > 1 ||
+	    !options_of(strategy, worker, at, false))
 		return ISO_E_MALFORMED;
 	to->samples = samples;
 	to->seen = seen;
+	to->given_round = given_round;
 	to->given_mean_s = given_mean_s;
-	strategy->smoothed[worker] = smoothed;
+	to->is_reopened = is_reopened == 1;
 	strategy->held[worker] = (uint32_t)held;
+	(void)options_of(strategy, worker, at, true);
 	return ISO_OK;
 }
 

@@ -41,7 +41,7 @@ static void fade(struct iso_strategy *strategy, uint64_t rounds)
 
 static bool is_discounting(const struct iso_strategy *strategy)
 {
-	return strategy->config.options.discount > 0 && strategy->config.options.discount < 1;
+	return iso_strategy_inside(strategy->config.options.discount);
 }
 
 /* ln(2k^2), where with discounting no more rounds count than are remembered. */
@@ -85,28 +85,65 @@ static double pooled_score(const struct iso_ata_samples *samples, double common,
 	return iso_ata_score_pooled(samples, variance, log_term);
 }
 
-static double score_of(const struct iso_strategy *strategy,
-		       const struct iso_strategy_worker *worker, double log_term, double common)
+/* Of so many samples, in the worker's own time: by_rate comes later. */
+static double bound(const struct iso_strategy *strategy, const struct iso_ata_samples *samples,
+		    double log_term, double common)
 {
-	const struct iso_strategy_config *config = &strategy->config;
-	double score = 0;
+	switch (strategy->config.kind) {
+	case ISO_STRATEGY_ATA: return iso_ata_score(samples, &strategy->config.width, log_term);
+	case ISO_STRATEGY_ATA_EMPIRICAL:
+		return iso_ata_score_empirical(samples, &strategy->config.width, log_term);
+	case ISO_STRATEGY_ATA_POOLED: return pooled_score(samples, common, log_term);
+	case ISO_STRATEGY_GTA:
+	case ISO_STRATEGY_UTA:
+	case ISO_STRATEGY_OFTA: break;
+	}
+	return 0;
+}
+
+/* What is known of those like it says as much of the worker, but for the tolerance. */
+static double clustered_score(const struct iso_strategy *strategy, uint32_t index, double score,
+			      double log_term, double common)
+{
+	const struct iso_strategy_place *place = &strategy->places[index];
+
+	if (place->number == 0)
+		return score;
+	double own_mean_s = iso_ata_mean_s(&strategy->workers[index].samples);
+	double shared = (1 - strategy->config.options.cluster) *
+			bound(strategy, &place->together, log_term, common);
+	shared = shared < own_mean_s ? shared : own_mean_s;
+	return shared > score ? shared : score;
+}
+
+/* A worker whose times have changed is known too little for a score above 0, but not unknown. */
+static double reopened_score(struct iso_strategy *strategy, uint32_t index, double score,
+			     double log_term)
+{
+	struct iso_strategy_worker *worker = &strategy->workers[index];
+	const struct iso_ata_width *width = &strategy->config.width;
+	double relative = strategy->config.kind == ISO_STRATEGY_ATA
+				  ? width->alpha_s / iso_ata_mean_s(&worker->samples)
+				  : width->eta;
+
+	worker->is_reopened = score <= 0 && worker->samples.count > 0;
+	if (!worker->is_reopened)
+		return score;
+	return iso_ata_score_reopened(&worker->samples, width->constant * relative, log_term);
+}
+
+static double score_of(struct iso_strategy *strategy, uint32_t index, double log_term,
+		       double common)
+{
+	const struct iso_strategy_worker *worker = &strategy->workers[index];
+	double score = bound(strategy, &worker->samples, log_term, common);
 
 	assert(worker->rate_cpus > 0);
-	switch (config->kind) {
-	case ISO_STRATEGY_ATA:
-		score = iso_ata_score(&worker->samples, &config->width, log_term);
-		break;
-	case ISO_STRATEGY_ATA_EMPIRICAL:
-		score = iso_ata_score_empirical(&worker->samples, &config->width, log_term);
-		break;
-	case ISO_STRATEGY_ATA_POOLED:
-		score = pooled_score(&worker->samples, common, log_term);
-		break;
-	case ISO_STRATEGY_OFTA: score = worker->given_mean_s; break;
-	case ISO_STRATEGY_GTA:
-	case ISO_STRATEGY_UTA: break;
-	}
-	return config->by_rate ? score / worker->rate_cpus : score;
+	if (worker->is_reopened)
+		score = reopened_score(strategy, index, score, log_term);
+	if (strategy->places != NULL)
+		score = clustered_score(strategy, index, score, log_term, common);
+	return strategy->config.by_rate ? score / worker->rate_cpus : score;
 }
 
 /* Exponential moving average of a worker's scores, from the first positive one on. */
@@ -125,23 +162,19 @@ static double smooth(const struct iso_strategy *strategy, uint32_t index, double
 void iso_strategy_score(struct iso_strategy *strategy, uint64_t round, uint32_t count)
 {
 	double common = 0, log_term = log_term_of(strategy, round);
-	double smoothing = strategy->config.options.smoothing;
 
 	assert(round >= strategy->made_round);
 	if (is_discounting(strategy) && strategy->made_round > 0)
 		fade(strategy, round - strategy->made_round);
-	if (strategy->config.kind == ISO_STRATEGY_ATA_POOLED)
+	if (strategy->config.kind == ISO_STRATEGY_ATA_POOLED || strategy->places != NULL)
 		common = common_variance(strategy, count);
+	if (strategy->places != NULL)
+		iso_strategy_make_clusters(strategy, count, common);
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t index = strategy->present[i];
 
-		strategy->scores[index] =
-			score_of(strategy, &strategy->workers[index], log_term, common);
-	}
-	if (smoothing > 0 && smoothing < 1)
-		for (uint32_t i = 0; i < count; i++) {
-			uint32_t index = strategy->present[i];
-
+		strategy->scores[index] = score_of(strategy, index, log_term, common);
+		if (strategy->smoothed != NULL)
 			strategy->scores[index] = smooth(strategy, index, strategy->scores[index]);
-		}
+	}
 }

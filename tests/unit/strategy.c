@@ -259,7 +259,7 @@ START_TEST(same_seed_and_samples_replay_the_same_run)
 	struct iso_strategy *b = make(ISO_STRATEGY_ATA_EMPIRICAL, WORKERS, 7);
 	struct iso_rng rng = { test_seed_base() };
 	uint32_t tasks[WORKERS], again[WORKERS];
-	uint8_t bytes[64];
+	uint8_t bytes[128];
 
 	ck_assert_uint_le(iso_strategy_state_bytes(a), sizeof(bytes));
 	for (uint64_t round = 1; round <= 400; round++) {
