@@ -8,8 +8,11 @@ lib_libisobar_a_SOURCES += \
 	lib/ata/strategy_cluster.c lib/ata/strategy_explore.c lib/ata/strategy_learn.c \
 	lib/ata/strategy_save.c lib/ata/strategy_score.c \
 	lib/carve.h \
+	lib/data/csv.c lib/data/csv.h \
 	lib/data/idx.c lib/data/idx.h \
+	lib/data/libsvm.c lib/data/libsvm.h \
 	lib/data/partition.c lib/data/partition.h \
+	lib/data/text.c lib/data/text.h \
 	lib/model/layer.c lib/model/layer.h \
 	lib/model/loss.c lib/model/loss.h \
 	lib/model/model.c lib/model/model.h \

@@ -1,8 +1,14 @@
-fuzz_targets += tests/fuzz/idx tests/fuzz/train
+fuzz_targets += tests/fuzz/csv tests/fuzz/idx tests/fuzz/libsvm tests/fuzz/train
 tests_fuzz_idx_SOURCES = tests/fuzz/idx.c $(fuzz_main)
 tests_fuzz_idx_LDADD = lib/libisobar.a
 tests_fuzz_idx_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
+tests_fuzz_csv_SOURCES = tests/fuzz/csv.c $(fuzz_main)
+tests_fuzz_csv_LDADD = lib/libisobar.a
+tests_fuzz_csv_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
+tests_fuzz_libsvm_SOURCES = tests/fuzz/libsvm.c $(fuzz_main)
+tests_fuzz_libsvm_LDADD = lib/libisobar.a
+tests_fuzz_libsvm_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
 tests_fuzz_train_SOURCES = tests/fuzz/train.c $(fuzz_main)
 tests_fuzz_train_LDADD = lib/libisobar.a
 tests_fuzz_train_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
-EXTRA_DIST += tests/fuzz/corpus/idx tests/fuzz/corpus/train
+EXTRA_DIST += tests/fuzz/corpus/csv tests/fuzz/corpus/idx tests/fuzz/corpus/libsvm tests/fuzz/corpus/train

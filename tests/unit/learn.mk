@@ -8,6 +8,7 @@ unit_tests += \
 	tests/unit/round \
 	tests/unit/model \
 	tests/unit/strategy \
+	tests/unit/textdata \
 	tests/unit/train_wire
 
 tests_unit_quant_vector_SOURCES = tests/unit/quant_vector.c tests/unit/quant_plain.c
