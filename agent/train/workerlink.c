@@ -16,6 +16,9 @@
 /* ...and more from one tick to the next have it work for the worker, beyond all quotas. */
 #define RECORDS_PER_TICK 512
 
+/* But at its end nothing may be left unread, and this is more than a socket holds. */
+#define RECORDS_PER_DRAIN 1000
+
 struct workerlink {
 	struct loop_source source;
 	struct loop *loop;
@@ -41,49 +44,62 @@ static bool is_for(enum workerlink_end end, enum iso_worker_type type)
 {
 	switch (type) {
 	case ISO_WORKER_REGISTER:
-	case ISO_WORKER_PROGRESS: return end == WORKERLINK_AGENT;
+	case ISO_WORKER_PROGRESS:
+	case ISO_WORKER_FAULT: return end == WORKERLINK_AGENT;
 	case ISO_WORKER_SLOT:
 	case ISO_WORKER_SHARE: return end == WORKERLINK_WORKER;
 	}
 	return false;
 }
 
+/* One record; false: there is none, or the other end is gone (the link may then be closed). */
+static bool take_record(struct workerlink *link)
+{
+	/* One byte more than a record, so that a longer packet is seen as such. */
+	uint8_t bytes[ISO_WORKER_RECORD_BYTES + 1];
+	struct iso_worker_record record;
+	ssize_t size = recv(link->source.fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	if (size < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (size <= 0) {
+		loop_remove(link->loop, &link->source);
+		link->fn(link->context, NULL);
+		return false;
+	}
+	link->taken++;
+	if (iso_worker_decode(bytes, (size_t)size, &record) != ISO_OK ||
+	    !is_for(link->end, record.type)) {
+		link->counters.malformed++;
+		return true;
+	}
+	link->counters.received++;
+	link->fn(link->context, &record);
+	return true;
+}
+
 static void on_readable(struct loop_source *source, short revents)
 {
 	struct workerlink *link = (struct workerlink *)(void *)source;
-	/* One byte more than a record, so that a longer packet is seen as such. */
-	uint8_t bytes[ISO_WORKER_RECORD_BYTES + 1];
-	struct loop *loop = link->loop;
 	/* The end is never put off. */
 	bool is_ending = (revents & ZMQ_POLLERR) != 0;
 
 	for (int i = 0; i < RECORDS_PER_TURN; i++) {
-		struct iso_worker_record record;
-
 		if (link->end == WORKERLINK_AGENT && link->taken >= RECORDS_PER_TICK &&
 		    !is_ending) {
 			source->events = 0;
 			link->counters.pauses++;
 			return;
 		}
-		ssize_t size = recv(source->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-
-		if (size < 0 && (errno == EAGAIN || errno == EINTR))
+		if (!take_record(link))
 			return;
-		if (size <= 0) {
-			loop_remove(loop, source);
-			link->fn(link->context, NULL);
-			return; /* the link may be closed now */
-		}
-		link->taken++;
-		if (iso_worker_decode(bytes, (size_t)size, &record) != ISO_OK ||
-		    !is_for(link->end, record.type)) {
-			link->counters.malformed++;
-			continue;
-		}
-		link->counters.received++;
-		link->fn(link->context, &record);
 	}
+}
+
+void workerlink_drain(struct workerlink *link)
+{
+	for (int i = 0; i < RECORDS_PER_DRAIN && take_record(link); i++)
+		;
 }
 
 int workerlink_open(int fd, enum workerlink_end end, struct loop *loop, workerlink_fn *fn,

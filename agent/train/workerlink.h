@@ -20,7 +20,7 @@
 #define WORKERLINK_CLOCK_FD 4
 
 enum workerlink_end {
-	WORKERLINK_AGENT = 1, /* takes REGISTER and PROGRESS */
+	WORKERLINK_AGENT = 1, /* takes REGISTER, PROGRESS and FAULT */
 	WORKERLINK_WORKER,    /* takes SLOT and SHARE */
 };
 
@@ -57,6 +57,12 @@ struct workerlink *workerlink_close(struct workerlink *link);
  * in between is not read until then.
  */
 void workerlink_tick(struct workerlink *link);
+
+/*
+ * Takes at once what the other end has sent, down to its end: for one that has
+ * ended and said why.  The callback must not close the link.
+ */
+void workerlink_drain(struct workerlink *link);
 
 /*
  * 0; -EAGAIN when the other end does not read (counted; a later record says

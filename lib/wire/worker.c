@@ -29,6 +29,9 @@ static struct values pack(const struct iso_worker_record *record)
 	case ISO_WORKER_PROGRESS:
 		return (struct values){ record->progress.tasks_done, record->progress.threads,
 					record->progress.connected };
+	case ISO_WORKER_FAULT:
+		return (struct values){ record->fault.number, (uint32_t)record->fault.what,
+					(uint32_t)record->fault.call };
 	}
 	assert(!"a type of the enum");
 	return (struct values){ 0 };
@@ -54,6 +57,12 @@ static bool unpack(struct values values, struct iso_worker_record *record)
 		record->progress.threads = values.second;
 		record->progress.connected = values.third == 1;
 		return values.third <= 1;
+	case ISO_WORKER_FAULT:
+		record->fault.number = (uint32_t)values.first;
+		record->fault.what = (enum iso_worker_fault)values.second;
+		record->fault.call = (enum iso_worker_call)values.third;
+		return values.first <= UINT32_MAX && values.second >= ISO_WORKER_CRASHED &&
+		       values.second <= ISO_WORKER_UNUSABLE && values.third <= ISO_WORKER_LOSS;
 	}
 	return false;
 }
@@ -91,7 +100,17 @@ enum iso_status iso_worker_decode(const uint8_t *bytes, size_t size,
 	if (!unpack(values, &record))
 		return ISO_E_MALFORMED;
 	assert(type >= ISO_WORKER_REGISTER);
-	assert(type <= ISO_WORKER_PROGRESS);
+	assert(type <= ISO_WORKER_FAULT);
 	*ret_record = record;
 	return ISO_OK;
+}
+
+const char *iso_worker_call_text(enum iso_worker_call call)
+{
+	static const char *const texts[] = {
+		"none of its functions", "check()",    "params()", "init()",
+		"workspace()",           "gradient()", "loss()",
+	};
+
+	return (unsigned)call <= ISO_WORKER_LOSS ? texts[call] : texts[ISO_WORKER_NO_CALL];
 }

@@ -15,9 +15,9 @@
  *
  *   0  u32  magic "iwk1"
  *   4  u32  type
- *   8  u64  first value     share_ucpu | tasks_done | 0
- *  16  u32  second value    cpus | threads | tid
- *  20  u32  third value     connected | slot | 0
+ *   8  u64  first value     share_ucpu | tasks_done | number | 0
+ *  16  u32  second value    cpus | threads | tid | fault
+ *  20  u32  third value     connected | slot | call | 0
  */
 #define ISO_WORKER_RECORD_BYTES 24u
 
@@ -26,6 +26,28 @@ enum iso_worker_type {
 	ISO_WORKER_SLOT,	 /* agent: its slot, or ISO_WORKER_NO_SLOT */
 	ISO_WORKER_SHARE,	 /* agent: what the job owns now */
 	ISO_WORKER_PROGRESS,	 /* worker: for the agent's status */
+	ISO_WORKER_FAULT,	 /* worker: ending, and it is the user's task that is to blame */
+};
+
+/* What a user's task (isobar/task.h) did. */
+enum iso_worker_fault {
+	ISO_WORKER_CRASHED = 1, /* number: the signal */
+	ISO_WORKER_EXITED,	/* number: the exit status it asked for */
+	ISO_WORKER_ENDLESS,	/* number: ms on a CPU in one call */
+	ISO_WORKER_ASLEEP,	/* number: ms of one call in which it did nothing */
+	ISO_WORKER_OVERRAN,	/* wrote beyond its results or its workspace; number 0 */
+	ISO_WORKER_UNUSABLE,	/* cannot be loaded, or is no task; number 0 */
+};
+
+/* The function of the task, in the order of the ABI. */
+enum iso_worker_call {
+	ISO_WORKER_NO_CALL, /* none: loading it, or code of ours */
+	ISO_WORKER_CHECK,
+	ISO_WORKER_PARAMS,
+	ISO_WORKER_INIT,
+	ISO_WORKER_WORKSPACE,
+	ISO_WORKER_GRADIENT,
+	ISO_WORKER_LOSS,
 };
 
 #define ISO_WORKER_NO_SLOT UINT32_MAX
@@ -49,6 +71,11 @@ struct iso_worker_record {
 			uint32_t threads;    /* that compute */
 			bool connected;	     /* heard from a coordinator lately */
 		} progress;
+		struct {
+			enum iso_worker_fault what;
+			enum iso_worker_call call;
+			uint32_t number;
+		} fault;
 	};
 };
 
@@ -61,5 +88,8 @@ void iso_worker_encode(const struct iso_worker_record *record,
  */
 ISO_MUST_USE enum iso_status iso_worker_decode(const uint8_t *bytes, size_t size,
 					       struct iso_worker_record *ret_record);
+
+/* "gradient()"; for no call and for what is none "none of its functions". */
+const char *iso_worker_call_text(enum iso_worker_call call);
 
 #endif

@@ -29,6 +29,9 @@ fuzz_targets += %D%/worker
 %C%_worker_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
 EXTRA_DIST += \
 	%D%/corpus/worker/empty \
+	%D%/corpus/worker/fault \
+	%D%/corpus/worker/fault-call \
+	%D%/corpus/worker/fault-unknown \
 	%D%/corpus/worker/long \
 	%D%/corpus/worker/no-slot \
 	%D%/corpus/worker/other-magic \

@@ -160,6 +160,11 @@ static struct iso_worker_record worker_record(void)
 		record.progress.threads = second;
 		record.progress.connected = third != 0;
 		break;
+	case ISO_WORKER_FAULT:
+		record.fault.number = (uint32_t)first;
+		record.fault.what = (enum iso_worker_fault)second;
+		record.fault.call = (enum iso_worker_call)third;
+		break;
 	}
 	return record;
 }
@@ -182,7 +187,7 @@ START_TEST(worker_records)
 		iso_worker_encode(&record, bytes);
 		vectorfield_bytes(&file, bytes, sizeof(bytes));
 	}
-	close_file(17);
+	close_file(22);
 }
 END_TEST
 

@@ -30,6 +30,10 @@ START_TEST(decodes_what_it_encodes)
 		{ .type = ISO_WORKER_SHARE, .share = { UINT64_MAX, 64 } },
 		{ .type = ISO_WORKER_PROGRESS, .progress = { 1ull << 40, 3, true } },
 		{ .type = ISO_WORKER_PROGRESS, .progress = { 0, 0, false } },
+		{ .type = ISO_WORKER_FAULT,
+		  .fault = { ISO_WORKER_CRASHED, ISO_WORKER_GRADIENT, SIGSEGV } },
+		{ .type = ISO_WORKER_FAULT,
+		  .fault = { ISO_WORKER_UNUSABLE, ISO_WORKER_NO_CALL, UINT32_MAX } },
 	};
 	uint8_t bytes[ISO_WORKER_RECORD_BYTES], again[ISO_WORKER_RECORD_BYTES];
 
