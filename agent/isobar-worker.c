@@ -19,6 +19,8 @@
 #include "agent/base/loop.h"
 #include "agent/net/curve.h"
 #include "agent/train/dataset.h"
+#include "agent/train/taskwatch.h"
+#include "agent/train/usertask.h"
 #include "agent/train/worker_pool.h"
 #include "agent/train/worker_session.h"
 #include "agent/train/workerlink.h"
@@ -39,8 +41,10 @@ struct options {
 	const char *key;
 	const char *name;
 	const char *data;
+	const char *task; /* NULL: no user's task */
 	uint32_t threads;
 	uint64_t share_ucpu; /* 0: not given */
+	uint64_t task_limit_ns;
 	bool verbose;
 };
 
@@ -51,6 +55,7 @@ struct worker {
 	void *context;
 	struct curve_keypair keypair;
 	struct dataset data;
+	struct usertask task;
 	struct cpuclock_map *map;
 	struct pool *pool;
 	struct session *session;
@@ -65,7 +70,7 @@ static void usage(FILE *file)
 	fputs(
 	    "usage: isobar-worker --coordinator tcp://ADDRESS:PORT --coordinator-key KEY|FILE\n"
 	    "                     --key FILE --name NAME --data FOLDER [--threads N]\n"
-	    "                     [--share CPU] [--verbose]\n"
+	    "                     [--share CPU] [--task FILE] [--task-limit TIME] [--verbose]\n"
 	    "\n"
 	    "Hosts the training threads of one node.  isobard starts it; it also runs alone.\n"
 	    "\n"
@@ -77,10 +82,25 @@ static void usage(FILE *file)
 	    "  --threads N                       0 (default): as many as the share has whole CPUs\n"
 	    "  --share CPU                       without an agent: what it may use, such as "
 	    "0.5cpu\n"
+	    "  --task FILE                       a task of your own, isobar-task(3)\n"
+	    "  --task-limit TIME                 CPU time for one call of it (default: 60s)\n"
 	    "  --verbose                         say more\n"
 	    "  --help                            show this\n"
 	    "  --version                         show the version\n",
 	    file);
+}
+
+static bool parse_threads(const char *text, uint32_t *ret_threads)
+{
+	char *end;
+	unsigned long threads = strtoul(text, &end, 10);
+
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || threads > POOL_THREADS_MAX) {
+		log_error("--threads %s: expected a number from 0 to %u", text, POOL_THREADS_MAX);
+		return false;
+	}
+	*ret_threads = (uint32_t)threads;
+	return true;
 }
 
 /* 0: go on; else the exit status + 1. */
@@ -94,14 +114,14 @@ static int parse_options(int argc, char **argv, struct options *ret_options)
 		{ "data", required_argument, NULL, 'd' },
 		{ "threads", required_argument, NULL, 't' },
 		{ "share", required_argument, NULL, 's' },
+		{ "task", required_argument, NULL, 'T' },
+		{ "task-limit", required_argument, NULL, 'l' },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
-	struct options options = { 0 };
-	unsigned long threads;
-	char *end;
+	struct options options = { .task_limit_ns = TASKWATCH_LIMIT_NS };
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", table, NULL)) >= 0) {
@@ -112,19 +132,21 @@ static int parse_options(int argc, char **argv, struct options *ret_options)
 		case 'n': options.name = optarg; break;
 		case 'd': options.data = optarg; break;
 		case 't':
-			threads = strtoul(optarg, &end, 10);
-			if (optarg[0] < '0' || optarg[0] > '9' || *end != '\0' ||
-			    threads > POOL_THREADS_MAX) {
-				log_error("--threads %s: expected a number from 0 to %u", optarg,
-					  POOL_THREADS_MAX);
+			if (!parse_threads(optarg, &options.threads))
 				return 1 + 2;
-			}
-			options.threads = (uint32_t)threads;
 			break;
 		case 's':
 			if (iso_quantity_cpu(optarg, &options.share_ucpu) != ISO_OK ||
 			    options.share_ucpu == 0) {
 				log_error("--share %s: expected CPU such as 0.5cpu", optarg);
+				return 1 + 2;
+			}
+			break;
+		case 'T': options.task = optarg; break;
+		case 'l':
+			if (iso_quantity_duration(optarg, &options.task_limit_ns) != ISO_OK ||
+			    options.task_limit_ns == 0) {
+				log_error("--task-limit %s: expected a time such as 60s", optarg);
 				return 1 + 2;
 			}
 			break;
@@ -269,6 +291,36 @@ static int read_inputs(struct worker *worker, char ret_server_key[CURVE_KEY_BYTE
 	return r;
 }
 
+/*
+ * From here on code runs that is not ours: what it does to this process is said
+ * before the process ends of it, and the agent hears of it, too.
+ */
+static int open_task(struct worker *worker, struct error *reterr)
+{
+	struct taskwatch_config config = {
+		.what = worker->options.task,
+		.report_fd = worker->link != NULL ? WORKERLINK_FD : -1,
+		.limit_ns = worker->options.task_limit_ns,
+		.with_prefix = getenv("JOURNAL_STREAM") != NULL,
+	};
+
+	char name[400];
+
+	if (worker->options.task == NULL)
+		return 0;
+	int r = taskwatch_open(&config, reterr);
+	if (r < 0)
+		return r;
+	r = usertask_open(worker->options.task, &worker->task, reterr);
+	if (r < 0)
+		taskwatch_fault(ISO_WORKER_UNUSABLE, ISO_WORKER_NO_CALL, 0, reterr->text);
+	snprintf(name, sizeof(name), "'%s' (%s)", worker->task.task->name, worker->options.task);
+	taskwatch_name(name);
+	log_info("task '%s' from %s, checksum %016llx", worker->task.task->name,
+		 worker->options.task, (unsigned long long)worker->task.checksum);
+	return 0;
+}
+
 static int add_source(struct worker *worker, struct loop_source *source, int fd, loop_fn *fn,
 		      struct error *reterr)
 {
@@ -284,7 +336,8 @@ static int open_all(struct worker *worker, struct error *reterr)
 	struct session_config config = { .endpoint = worker->options.coordinator,
 					 .name = worker->options.name,
 					 .keypair = &worker->keypair,
-					 .data = &worker->data };
+					 .data = &worker->data,
+					 .task = &worker->task };
 	/* First, before another library takes descriptor 3. */
 	int r = open_link(worker, reterr);
 
@@ -292,6 +345,8 @@ static int open_all(struct worker *worker, struct error *reterr)
 		r = add_source(worker, &worker->signals, signals_open(ending), on_signal, reterr);
 	if (r == 0)
 		r = read_inputs(worker, config.server_key, reterr);
+	if (r == 0)
+		r = open_task(worker, reterr);
 	if (r == 0)
 		r = pool_open(worker->threads_max, worker->map, &worker->pool, reterr);
 	if (r < 0)
@@ -318,6 +373,7 @@ static void close_all(struct worker *worker)
 	worker->pool = pool_close(worker->pool);
 	worker->link = workerlink_close(worker->link);
 	worker->map = cpuclock_map_close(worker->map);
+	usertask_close(&worker->task);
 	dataset_close(&worker->data);
 	curve_keypair_wipe(&worker->keypair);
 	if (worker->signals.fd > 0)

@@ -96,8 +96,12 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/train/coordinator_status.c %D%/train/coordinator_status.h \
 	%D%/train/dataset.c %D%/train/dataset.h \
 	%D%/train/evaluate.c %D%/train/evaluate.h \
+	%D%/train/fence.c %D%/train/fence.h \
+	%D%/train/objective.c %D%/train/objective.h \
 	%D%/train/spawn.c %D%/train/spawn.h \
+	%D%/train/taskwatch.c %D%/train/taskwatch.h \
 	%D%/train/trainmsg.c %D%/train/trainmsg.h \
+	%D%/train/usertask.c %D%/train/usertask.h \
 	%D%/train/worker_compute.c %D%/train/worker_compute.h \
 	%D%/train/worker_part.c %D%/train/worker_part.h \
 	%D%/train/worker_points.c %D%/train/worker_points.h \

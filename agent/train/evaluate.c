@@ -8,10 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/train/fence.h"
+#include "agent/train/objective.h"
+#include "agent/train/taskwatch.h"
+
 #define SLICE_SAMPLES 200u
+_Static_assert(SLICE_SAMPLES <= ISOBAR_TASK_SAMPLES_MAX, "what a user's task is promised");
 
 struct evaluation {
-	struct iso_model model;
+	struct objective objective;
 	const struct dataset *data;
 	bool is_running;
 	struct evaluation_point running;
@@ -21,7 +26,8 @@ struct evaluation {
 	uint32_t points_count;
 	uint32_t samples[SLICE_SAMPLES];
 	float targets[SLICE_SAMPLES];
-	float *params, *x, *workspace;
+	float *params, *x;
+	struct fence workspace;
 };
 
 int evaluation_open(const struct iso_model *model, const struct dataset *data,
@@ -34,17 +40,16 @@ int evaluation_open(const struct iso_model *model, const struct dataset *data,
 		return error_set(reterr, -EINVAL, "the test set does not fit the model");
 	}
 	if (evaluation != NULL) {
-		evaluation->model = *model;
+		evaluation->objective = objective_of_model(model);
 		/* The penalty is no part of a test loss. */
-		evaluation->model.l2 = 0;
+		evaluation->objective.model.l2 = 0;
 		evaluation->data = data;
-		evaluation->params = calloc(iso_model_params(model), sizeof(float));
-		evaluation->x = calloc((size_t)SLICE_SAMPLES * model->features, sizeof(float));
-		evaluation->workspace =
-		    calloc(iso_model_workspace_floats(model, SLICE_SAMPLES), sizeof(float));
+		evaluation->params = calloc(evaluation->objective.params, sizeof(float));
+		evaluation->x = calloc((size_t)SLICE_SAMPLES * data->features, sizeof(float));
 	}
 	if (evaluation == NULL || evaluation->params == NULL || evaluation->x == NULL ||
-	    evaluation->workspace == NULL) {
+	    fence_open(objective_workspace_bytes(&evaluation->objective, SLICE_SAMPLES),
+		       &evaluation->workspace) < 0) {
 		evaluation_close(evaluation);
 		return error_errno(reterr, -ENOMEM, "evaluation");
 	}
@@ -56,7 +61,7 @@ void evaluation_start(struct evaluation *evaluation, const float *params, uint64
 		      uint64_t at_ns)
 {
 	memcpy(evaluation->params, params,
-	       iso_model_params(&evaluation->model) * sizeof(*params));
+	       evaluation->objective.params * sizeof(*params));
 	evaluation->is_running = true;
 	evaluation->running = (struct evaluation_point){ .round = round, .at_ns = at_ns };
 	evaluation->done = 0;
@@ -94,11 +99,12 @@ bool evaluation_step(struct evaluation *evaluation)
 	for (uint32_t i = 0; i < count; i++)
 		evaluation->samples[i] = evaluation->done + i;
 	dataset_gather(data, evaluation->samples, count, evaluation->x);
-	dataset_targets(data, iso_model_is_classifier(&evaluation->model), evaluation->samples,
-			count, evaluation->targets);
+	dataset_targets(data, objective_wants_classes(&evaluation->objective),
+			evaluation->samples, count, evaluation->targets);
 	const struct iso_model_batch batch = { evaluation->x, evaluation->targets, count };
-	evaluation->loss_sum += count * iso_model_loss(&evaluation->model, evaluation->params,
-						       &batch, evaluation->workspace, &correct);
+	evaluation->loss_sum += count * objective_loss(&evaluation->objective, evaluation->params,
+						       &batch, evaluation->workspace.data,
+						       &correct);
 	evaluation->correct += correct;
 	evaluation->done += count;
 	if (evaluation->done < data->samples)
@@ -140,7 +146,7 @@ struct evaluation *evaluation_close(struct evaluation *evaluation)
 		return NULL;
 	free(evaluation->params);
 	free(evaluation->x);
-	free(evaluation->workspace);
+	fence_close(&evaluation->workspace);
 	free(evaluation);
 	return NULL;
 }

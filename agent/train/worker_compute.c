@@ -3,10 +3,13 @@
 
 #include "agent/train/worker_compute.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "agent/base/clock.h"
+#include "agent/train/taskwatch.h"
 #include "lib/data/batch.h"
 
 /*
@@ -14,21 +17,20 @@
  * Also what bounds a thread's memory.
  */
 #define CHUNK_SAMPLES 128u
+_Static_assert(CHUNK_SAMPLES <= ISOBAR_TASK_SAMPLES_MAX, "what a user's task is promised");
 
 int desk_open(const struct lesson *lesson, struct desk *ret_desk)
 {
-	size_t features = lesson->model.features;
+	const struct objective *objective = &lesson->objective;
 	struct desk desk = {
-		.samples = calloc(lesson->samples_per_task, sizeof(*desk.samples)),
-		.x = calloc(CHUNK_SAMPLES * features, sizeof(*desk.x)),
+		.samples = calloc(lesson->samples_max, sizeof(*desk.samples)),
+		.x = calloc((size_t)CHUNK_SAMPLES * lesson->data->features, sizeof(*desk.x)),
 		.targets = calloc(CHUNK_SAMPLES, sizeof(*desk.targets)),
-		.workspace = calloc(iso_model_workspace_floats(&lesson->model, CHUNK_SAMPLES),
-				    sizeof(*desk.workspace)),
-		.gradient = calloc(iso_model_params(&lesson->model), sizeof(*desk.gradient)),
 	};
 
 	if (desk.samples == NULL || desk.x == NULL || desk.targets == NULL ||
-	    desk.workspace == NULL || desk.gradient == NULL) {
+	    fence_open(objective->params * sizeof(float), &desk.gradient) < 0 ||
+	    fence_open(objective_workspace_bytes(objective, CHUNK_SAMPLES), &desk.workspace) < 0) {
 		desk_close(&desk);
 		return -ENOMEM;
 	}
@@ -41,9 +43,39 @@ void desk_close(struct desk *desk)
 	free(desk->samples);
 	free(desk->x);
 	free(desk->targets);
-	free(desk->workspace);
-	free(desk->gradient);
+	fence_close(&desk->workspace);
+	fence_close(&desk->gradient);
 	*desk = (struct desk){ 0 };
+}
+
+/* The mean over samples [done .. done + count) of the batch that the desk has drawn. */
+static double compute_chunk(const struct lesson *lesson, struct desk *desk, const float *params,
+			    uint32_t done, uint32_t count)
+{
+	const struct iso_model_batch batch = { desk->x, desk->targets, count };
+
+	dataset_gather(lesson->data, desk->samples + done, count, desk->x);
+	dataset_targets(lesson->data, objective_wants_classes(&lesson->objective),
+			desk->samples + done, count, desk->targets);
+	double loss = objective_gradient(&lesson->objective, params, &batch, desk->workspace.data,
+					 desk->gradient.data);
+	if (!fence_intact(&desk->gradient))
+		taskwatch_fault(ISO_WORKER_OVERRAN, ISO_WORKER_GRADIENT, 0,
+				"wrote beyond its gradient");
+	if (!fence_intact(&desk->workspace))
+		taskwatch_fault(ISO_WORKER_OVERRAN, ISO_WORKER_GRADIENT, 0,
+				"wrote beyond its workspace");
+	return loss;
+}
+
+static bool is_finite(double loss, const float *gradient, uint32_t count)
+{
+	float sum = 0;
+
+	/* 0, or no number as soon as one of them is infinite or none. */
+	for (uint32_t i = 0; i < count; i++)
+		sum += gradient[i] * 0.0f;
+	return isfinite(loss) && sum == 0.0f;
 }
 
 /*
@@ -55,10 +87,12 @@ struct task_result compute(const struct lesson *lesson, struct desk *desk, const
 			   compute_is_unwanted_fn *is_unwanted, void *context)
 {
 	struct task_result result = { .task = *task };
-	uint32_t params_count = iso_model_params(&lesson->model);
-	uint32_t total = lesson->samples_per_task, done = 0;
+	uint32_t params_count = lesson->objective.params, total = task->samples, done = 0;
 	uint64_t started_ns = clock_now_ns(), cpu_ns = cpuclock_read(clock);
+	const float *gradient = desk->gradient.data;
 
+	assert(total >= 1);
+	assert(total <= lesson->samples_max);
 	result.gradient = calloc(params_count, sizeof(*result.gradient));
 	if (result.gradient != NULL)
 		iso_batch_draw(task->seed, lesson->part, lesson->part_samples, total,
@@ -67,22 +101,21 @@ struct task_result compute(const struct lesson *lesson, struct desk *desk, const
 		uint32_t count = total - done < CHUNK_SAMPLES ? total - done : CHUNK_SAMPLES;
 		float weight = (float)count / (float)total;
 
-		const struct iso_model_batch batch = { desk->x, desk->targets, count };
-		dataset_gather(lesson->data, desk->samples + done, count, desk->x);
-		dataset_targets(lesson->data, iso_model_is_classifier(&lesson->model),
-				desk->samples + done, count, desk->targets);
-		result.loss += (double)weight * iso_model_gradient(&lesson->model, params, &batch,
-								   desk->workspace, desk->gradient);
+		result.loss += (double)weight * compute_chunk(lesson, desk, params, done, count);
 		for (uint32_t i = 0; i < params_count; i++)
-			result.gradient[i] += weight * desk->gradient[i];
+			result.gradient[i] += weight * gradient[i];
 		done += count;
 	}
-	result.abandoned = done < total;
+	result.not_finite =
+	    done == total && !is_finite(result.loss, result.gradient, params_count);
+	result.abandoned = done < total || result.not_finite;
 	if (result.abandoned) {
 		free(result.gradient);
 		result.gradient = NULL;
 	}
 	result.on_cpu_ns = cpuclock_read(clock) - cpu_ns;
 	result.wall_ns = clock_now_ns() - started_ns;
+	if (!result.abandoned)
+		taskwatch_observe(result.on_cpu_ns);
 	return result;
 }

@@ -7,40 +7,44 @@
 
 #include "agent/meter/cpuclock.h"
 #include "agent/train/dataset.h"
-#include "lib/model/model.h"
+#include "agent/train/fence.h"
+#include "agent/train/objective.h"
 
 /* The gradient of one task, by one thread with memory of its own. */
 
 /* What all tasks of a session have in common; all of it is borrowed. */
 struct lesson {
-	struct iso_model model;
+	struct objective objective;
 	const struct dataset *data;
 	const uint32_t *part; /* sample numbers of this worker */
 	uint32_t part_samples;
-	uint32_t samples_per_task; /* 1 .. part_samples */
+	uint32_t samples_max; /* of a task: 1 .. part_samples */
 };
 
 struct task {
-	uint64_t term, round;
+	uint64_t term;
 	uint64_t version; /* of the parameters it is computed at */
 	uint64_t seed;	  /* of the mini-batch */
 	uint64_t task;
 	uint32_t attempt;
+	uint32_t samples; /* in its mini-batch, 1 .. samples_max */
 };
 
 struct task_result {
 	struct task task;
-	bool abandoned; /* stopped on the way: only the times count */
+	bool abandoned;	 /* stopped on the way: only the times count */
+	bool not_finite; /* abandoned for that: loss or gradient are no numbers */
 	uint64_t on_cpu_ns;
 	uint64_t wall_ns;
 	double loss;
-	float *gradient; /* iso_model_params() floats, to free(); NULL if abandoned */
+	float *gradient; /* objective.params floats, to free(); NULL if abandoned */
 };
 
 /* A thread's memory for one lesson. */
 struct desk {
 	uint32_t *samples;
-	float *x, *targets, *workspace, *gradient;
+	float *x, *targets;
+	struct fence workspace, gradient;
 };
 
 /* 0 or -ENOMEM.  A zeroed desk may be closed, and so may one that is half open. */
@@ -50,7 +54,10 @@ void desk_close(struct desk *desk);
 /* Asked between two chunks of a task; true: nobody wants it any more. */
 typedef bool compute_is_unwanted_fn(void *context);
 
-/* Never fails: what cannot be computed comes back abandoned. */
+/*
+ * Never fails: what cannot be computed comes back abandoned.  A user's task that
+ * writes beyond its arrays ends the process (agent/train/taskwatch.h).
+ */
 struct task_result compute(const struct lesson *lesson, struct desk *desk, const struct task *task,
 			   const float *params, struct cpuclock *clock,
 			   compute_is_unwanted_fn *is_unwanted, void *context);

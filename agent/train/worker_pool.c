@@ -297,8 +297,8 @@ void pool_set_lesson(struct pool *pool, const struct lesson *lesson)
 	points_forget(&pool->points);
 	pool->has_lesson = lesson != NULL;
 	if (lesson != NULL) {
-		assert(lesson->samples_per_task >= 1);
-		assert(lesson->samples_per_task <= lesson->part_samples);
+		assert(lesson->samples_max >= 1);
+		assert(lesson->samples_max <= lesson->part_samples);
 		pool->lesson = *lesson;
 		pool->lesson_number++;
 	}
@@ -325,6 +325,8 @@ int pool_submit(struct pool *pool, const struct task *task)
 		point = points_take(&pool->points, task->version);
 	if (point == NULL)
 		r = -ENODATA;
+	else if (task->samples < 1 || task->samples > pool->lesson.samples_max)
+		r = -ERANGE;
 	else if (pool->queued == POOL_TASKS_MAX)
 		r = -ENOSPC;
 	else if ((entry = calloc(1, sizeof(*entry))) == NULL)
@@ -347,8 +349,7 @@ typedef bool match_fn(const struct task *task, const struct task *wanted);
 
 static bool is_same(const struct task *a, const struct task *b)
 {
-	return a->term == b->term && a->round == b->round && a->task == b->task &&
-	       a->attempt == b->attempt;
+	return a->term == b->term && a->task == b->task && a->attempt == b->attempt;
 }
 
 static bool is_older(const struct task *task, const struct task *than)

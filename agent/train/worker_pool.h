@@ -49,14 +49,15 @@ int pool_set_point(struct pool *pool, uint64_t version, float *params);
 
 /*
  * Computes the task at the point of its version.  0; -ENOSPC: POOL_TASKS_MAX are
- * queued; -ENODATA: no lesson, or nothing is known of this version any more.
+ * queued; -ENODATA: no lesson, or nothing is known of this version any more; -ERANGE:
+ * more samples than the lesson's tasks have, or none.
  */
 #define POOL_TASKS_MAX 8192u
 int pool_submit(struct pool *pool, const struct task *task);
 
 /*
  * Forgets a queued task, or lets a running one come back abandoned; task NULL: all.
- * Only term, round, task and attempt are compared.
+ * Only term, task and attempt are compared.
  */
 void pool_cancel(struct pool *pool, const struct task *task);
 

@@ -28,6 +28,9 @@
 
 #define MESSAGES_PER_TURN 64
 
+/* Tasks in a row without numbers, after which this worker gives up for a while. */
+#define NOT_FINITE_MAX 20
+
 struct session {
 	struct loop_source source, timer;
 	struct loop *loop;
@@ -46,6 +49,7 @@ struct session {
 	uint64_t model_version;
 
 	uint64_t tasks_done, dropped;
+	int not_finite; /* tasks in a row */
 };
 
 static const struct trainmsg_peer coordinator = { 0 };
@@ -141,7 +145,8 @@ static void on_welcome(struct session *session, const struct iso_train_welcome *
 	session->has_params = false;
 
 	struct lesson lesson;
-	const char *why = part_take(&session->part, welcome, session->config.data, &lesson);
+	const char *why = part_take(&session->part, welcome, session->config.data,
+				    session->config.task, &lesson);
 	if (why != NULL) {
 		log_error("coordinator %s: %s; asking again in %llu s", session->config.endpoint,
 			  why, (unsigned long long)(REFUSED_RETRY_NS / ISO_NS_PER_S));
@@ -163,6 +168,7 @@ static void on_welcome(struct session *session, const struct iso_train_welcome *
 	session->since_ns = now_ns;
 	session->ping_at_ns = now_ns + welcome->ping_ns;
 	session->complaint = 0;
+	session->not_finite = 0;
 	/* The share may have come after the hello. */
 	say_ping(session, now_ns);
 }
@@ -209,6 +215,7 @@ static void on_work(struct session *session, struct trainmsg *message)
 			.seed = task.seed,
 			.task = task.task,
 			.attempt = task.attempt,
+			.samples = task.samples,
 		};
 
 		/* What does not fit in comes again when its lease has ended. */
@@ -330,7 +337,7 @@ static int send_result(struct session *session, const struct task_result *result
 			.task = result->task.task,
 			.attempt = result->task.attempt,
 			.flags = result->abandoned ? ISO_TRAIN_ABANDONED : 0,
-			.samples = result->abandoned ? 0 : session->welcome.samples_max,
+			.samples = result->abandoned ? 0 : result->task.samples,
 			.on_cpu_ns = result->on_cpu_ns,
 			.wall_ns = result->wall_ns,
 			.speed = session->config.speed,
@@ -347,6 +354,30 @@ static int send_result(struct session *session, const struct task_result *result
 		zmq_msg_close(&block);
 	}
 	return r;
+}
+
+/*
+ * What diverges, or is wrong, gives no numbers time and again: after a while
+ * the coordinator is told, and asked again later.
+ */
+static void watch_numbers(struct session *session, const struct task_result *result)
+{
+	if (!result->abandoned)
+		session->not_finite = 0;
+	if (!result->not_finite || session->not_finite >= NOT_FINITE_MAX)
+		return;
+	if (session->not_finite++ == 0)
+		log_error("task %llu at version %llu: loss or gradient is not a finite number",
+			  (unsigned long long)result->task.task,
+			  (unsigned long long)result->task.version);
+	if (session->not_finite < NOT_FINITE_MAX || !session->joined)
+		return;
+	log_error("coordinator %s: %d tasks in a row were not finite; asking again in %llu s",
+		  session->config.endpoint, NOT_FINITE_MAX,
+		  (unsigned long long)(REFUSED_RETRY_NS / ISO_NS_PER_S));
+	say_bye(session, ISO_TRAIN_FAILED, "losses or gradients are not finite");
+	leave(session, clock_now_ns(), REFUSED_RETRY_NS);
+	arm(session);
 }
 
 void session_send_results(struct session *session)
@@ -366,6 +397,7 @@ void session_send_results(struct session *session)
 			session->dropped++;
 		else if (!result.abandoned)
 			session->tasks_done++;
+		watch_numbers(session, &result);
 		free(result.gradient);
 	}
 }
@@ -388,8 +420,9 @@ static void make_hello(struct session *session)
 	hello->incarnation = (uint32_t)time(NULL);
 	hello->samples = data->samples;
 	hello->features = data->features;
-	hello->classes = data->classes;
+	hello->classes = part_classes(data);
 	hello->data_checksum = data->checksum;
+	hello->user_task = session->config.task != NULL ? session->config.task->checksum : 0;
 }
 
 int session_open(void *context, struct loop *loop, const struct session_config *config,

@@ -9,6 +9,7 @@
 #include "agent/base/loop.h"
 #include "agent/net/curve.h"
 #include "agent/train/dataset.h"
+#include "agent/train/usertask.h"
 #include "agent/train/worker_pool.h"
 #include "lib/wire/train.h"
 
@@ -26,6 +27,7 @@ struct session_config {
 	char server_key[CURVE_KEY_BYTES];
 	const struct curve_keypair *keypair;
 	const struct dataset *data;
+	const struct usertask *task; /* NULL: none */
 	struct pool *pool;
 	struct iso_train_speed speed;
 };

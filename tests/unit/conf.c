@@ -89,7 +89,8 @@ START_TEST(takes_every_value_from_the_file)
 	    "neighbour \"c\" {\n  address = tcp://[2001:db8::1]:5555\n  public-key = '" KEY_C
 	    "' }\n"
 	    "training { coordinator = tcp://192.0.2.9:7000 coordinator-key = '" KEY_C "'\n"
-	    "  worker-key = /k/w user = train data = /srv/data threads = 3 executable = /x/w }\n");
+	    "  worker-key = /k/w user = train data = /srv/data threads = 3 executable = /x/w\n"
+	    "  task = /srv/t.so task-limit = 5s }\n");
 	ck_assert_str_eq(conf.node, "n-1.x_y");
 	ck_assert_uint_eq(conf.budget_ucpu, 4000000);
 	ck_assert_int_eq(conf.config_epoch, 7);
@@ -128,6 +129,8 @@ START_TEST(takes_every_value_from_the_file)
 	ck_assert_str_eq(conf.training.user, "train");
 	ck_assert_int_eq(conf.training.threads, 3);
 	ck_assert_str_eq(conf.training.executable, "/x/w");
+	ck_assert_str_eq(conf.training.task, "/srv/t.so");
+	ck_assert_uint_eq(conf.training.task_limit_ns, 5000000000u);
 	ck_assert_uint_eq(conf.warning_count, 0);
 }
 END_TEST

@@ -42,7 +42,7 @@ START_TEST(takes_its_part)
 
 	for (uint32_t i = 0; i < SAMPLES; i++)
 		labels[i] = (uint8_t)(i % CLASSES);
-	ck_assert_ptr_null(part_take(&part, &good, &data, &lesson));
+	ck_assert_ptr_null(part_take(&part, &good, &data, NULL, &lesson));
 	ck_assert_uint_eq(lesson.part_samples, SAMPLES / 2);
 	for (uint32_t i = 0; i < lesson.part_samples; i++)
 		ck_assert_uint_lt(lesson.part[i], SAMPLES);
@@ -61,14 +61,14 @@ START_TEST(refuses_a_model_of_impossible_size)
 		struct iso_train_welcome bad = welcome();
 
 		bad.classes = classes[i];
-		ck_assert_ptr_nonnull(part_take(&part, &bad, &data, &lesson));
+		ck_assert_ptr_nonnull(part_take(&part, &bad, &data, NULL, &lesson));
 	}
 	/* Data with one class only, and a coordinator that agrees. */
 	struct iso_train_welcome single = welcome();
 	single.classes = 1;
 	single.params = FEATURES + 1;
 	data.classes = 1;
-	ck_assert_ptr_nonnull(part_take(&part, &single, &data, &lesson));
+	ck_assert_ptr_nonnull(part_take(&part, &single, &data, NULL, &lesson));
 	data.classes = CLASSES;
 	part_close(&part);
 }

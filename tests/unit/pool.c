@@ -32,11 +32,12 @@ static const struct dataset data = {
 	.labels = labels,
 };
 static const struct lesson lesson = {
-	.model = { ISO_MODEL_SOFTMAX, FEATURES, CLASSES, 0, 0.5f },
+	.objective = { .model = { ISO_MODEL_SOFTMAX, FEATURES, CLASSES, 0, 0.5f },
+		       .params = PARAMS },
 	.data = &data,
 	.part = part,
 	.part_samples = SAMPLES,
-	.samples_per_task = BATCH,
+	.samples_max = BATCH,
 };
 static struct pool *pool;
 
@@ -71,6 +72,13 @@ static int set_point(uint64_t version, const float *values, size_t bytes)
 	return pool_set_point(pool, version, copy);
 }
 
+/* A task of as many samples as the tests' lesson has, unless it says. */
+static int submit(struct task task)
+{
+	task.samples = task.samples != 0 ? task.samples : BATCH;
+	return pool_submit(pool, &task);
+}
+
 /* Waits for a result; fails the test if none comes. */
 static struct task_result take(void)
 {
@@ -84,16 +92,16 @@ static struct task_result take(void)
 
 START_TEST(computes_the_gradient_of_the_tasks_own_batch)
 {
-	const struct task task = { .term = 1, .round = 2, .seed = 42, .task = 3, .attempt = 4 };
+	const struct task task = { .term = 1, .seed = 42, .task = 3, .attempt = 4 };
 	static uint32_t drawn[BATCH];
 	static float x[BATCH * FEATURES], expected[PARAMS];
 	static float targets[BATCH];
 	float *workspace =
-	    calloc(iso_model_workspace_floats(&lesson.model, BATCH), sizeof(float));
+	    calloc(iso_model_workspace_floats(&lesson.objective.model, BATCH), sizeof(float));
 
 	pool_set_lesson(pool, &lesson);
 	ck_assert_int_eq(set_point(0, params, sizeof(params)), 0);
-	ck_assert_int_eq(pool_submit(pool, &task), 0);
+	ck_assert_int_eq(submit(task), 0);
 	struct task_result result = take();
 
 	ck_assert(!result.abandoned);
@@ -109,7 +117,8 @@ START_TEST(computes_the_gradient_of_the_tasks_own_batch)
 			x[j * FEATURES + f] = (float)pixels[drawn[j] * FEATURES + f] / 255;
 	}
 	const struct iso_model_batch batch = { x, targets, BATCH };
-	double loss = iso_model_gradient(&lesson.model, params, &batch, workspace, expected);
+	double loss =
+	    iso_model_gradient(&lesson.objective.model, params, &batch, workspace, expected);
 	ck_assert_double_eq_tol(result.loss, loss, 1e-5);
 	for (uint32_t i = 0; i < PARAMS; i++)
 		ck_assert_double_eq_tol((double)result.gradient[i], (double)expected[i], 1e-5);
@@ -122,14 +131,14 @@ START_TEST(refuses_tasks_before_there_is_something_to_compute)
 {
 	const struct task task = { .term = 1 };
 
-	ck_assert_int_eq(pool_submit(pool, &task), -ENODATA);
+	ck_assert_int_eq(submit(task), -ENODATA);
 	pool_set_lesson(pool, &lesson);
-	ck_assert_int_eq(pool_submit(pool, &task), -ENODATA);
+	ck_assert_int_eq(submit(task), -ENODATA);
 	ck_assert_int_eq(set_point(0, params, sizeof(params)), 0);
-	ck_assert_int_eq(pool_submit(pool, &task), 0);
+	ck_assert_int_eq(submit(task), 0);
 	free(take().gradient);
 	pool_set_lesson(pool, NULL);
-	ck_assert_int_eq(pool_submit(pool, &task), -ENODATA);
+	ck_assert_int_eq(submit(task), -ENODATA);
 }
 END_TEST
 
@@ -140,7 +149,7 @@ START_TEST(does_each_task_once_whatever_the_number_of_threads)
 	pool_set_lesson(pool, &lesson);
 	ck_assert_int_eq(set_point(0, params, sizeof(params)), 0);
 	for (uint32_t i = 0; i < 200; i++)
-		ck_assert_int_eq(pool_submit(pool, &(struct task){ .task = i, .seed = i }), 0);
+		ck_assert_int_eq(submit((struct task){ .task = i, .seed = i }), 0);
 	for (uint32_t i = 0; i < 200; i++) {
 		struct task_result result = take();
 
@@ -161,7 +170,7 @@ START_TEST(forgets_what_was_cancelled)
 	pool_set_lesson(pool, &lesson);
 	ck_assert_int_eq(set_point(0, params, sizeof(params)), 0);
 	for (uint32_t i = 0; i < 100; i++)
-		ck_assert_int_eq(pool_submit(pool, &(struct task){ .task = i }), 0);
+		ck_assert_int_eq(submit((struct task){ .task = i }), 0);
 	pool_cancel(pool, &(struct task){ .task = 99 });
 	pool_cancel(pool, &(struct task){ .task = 98, .attempt = 1 }); /* another attempt */
 	do {
@@ -173,9 +182,9 @@ START_TEST(forgets_what_was_cancelled)
 	ck_assert_uint_eq(done, 99);
 
 	for (uint32_t i = 0; i < 100; i++)
-		ck_assert_int_eq(pool_submit(pool, &(struct task){ .task = i }), 0);
+		ck_assert_int_eq(submit((struct task){ .task = i }), 0);
 	pool_cancel(pool, NULL);
-	ck_assert_int_eq(pool_submit(pool, &(struct task){ .task = 1000 }), 0);
+	ck_assert_int_eq(submit((struct task){ .task = 1000 }), 0);
 	/* At most the ones that ran come before it, and few of them computed to the end. */
 	for (done = 0; (result = take()).task.task != 1000; done++)
 		free(result.gradient);
@@ -199,11 +208,12 @@ START_TEST(stops_a_running_task_and_says_what_it_cost)
 		.labels = wide_labels,
 	};
 	const struct lesson wide = {
-		.model = { ISO_MODEL_SOFTMAX, WIDE, CLASSES, 0, 0 },
+		.objective = { .model = { ISO_MODEL_SOFTMAX, WIDE, CLASSES, 0, 0 },
+			       .params = CLASSES * (WIDE + 1) },
 		.data = &wide_data,
 		.part = wide_part,
 		.part_samples = LONG,
-		.samples_per_task = LONG,
+		.samples_max = LONG,
 	};
 	bool stopped = false;
 
@@ -215,7 +225,7 @@ START_TEST(stops_a_running_task_and_says_what_it_cost)
 		struct pollfd ready = { .fd = pool_fd(pool), .events = POLLIN };
 		struct task_result result = { 0 };
 
-		ck_assert_int_eq(pool_submit(pool, &(struct task){ .task = i }), 0);
+		ck_assert_int_eq(submit((struct task){ .task = i }), 0);
 		usleep(50 * (i % 20));
 		pool_cancel(pool, &(struct task){ .task = i });
 		/* Nothing comes if it had not begun. */
@@ -238,21 +248,21 @@ START_TEST(each_task_is_computed_at_the_point_of_its_version)
 
 	pool_set_lesson(pool, &lesson);
 	ck_assert_int_eq(set_point(1, params, sizeof(params)), 0);
-	ck_assert_int_eq(pool_submit(pool, &(struct task){ .version = 1, .seed = 5 }), 0);
+	ck_assert_int_eq(submit((struct task){ .version = 1, .seed = 5 }), 0);
 	struct task_result result = take();
 	loss_at[1] = result.loss;
 	free(result.gradient);
 	for (uint32_t i = 0; i < 50; i++)
-		ck_assert_int_eq(pool_submit(pool, &(struct task){ .version = 1, .seed = 5 }), 0);
+		ck_assert_int_eq(submit((struct task){ .version = 1, .seed = 5 }), 0);
 	/* Newer ones come while those wait and run; at zero all classes are equally likely. */
 	memset(params, 0, sizeof(params));
 	loss_at[2] = log(CLASSES);
 	ck_assert_double_gt(fabs(loss_at[1] - loss_at[2]), 1e-3);
 	ck_assert_int_eq(set_point(2, params, sizeof(params)), 0);
 	for (uint32_t i = 0; i < 10; i++)
-		ck_assert_int_eq(pool_submit(pool, &(struct task){ .version = 2, .seed = 5 }), 0);
+		ck_assert_int_eq(submit((struct task){ .version = 2, .seed = 5 }), 0);
 	/* What nobody can compute at any more. */
-	ck_assert_int_eq(pool_submit(pool, &(struct task){ .version = 3 }), -ENODATA);
+	ck_assert_int_eq(submit((struct task){ .version = 3 }), -ENODATA);
 	for (uint32_t i = 0; i < 60; i++) {
 		result = take();
 		ck_assert(!result.abandoned);
@@ -264,7 +274,7 @@ START_TEST(each_task_is_computed_at_the_point_of_its_version)
 	ck_assert_uint_eq(seen[2], 10);
 	/* The older one went with the last task at it. */
 	ck_assert_uint_eq(pool_points(pool), 1);
-	ck_assert_int_eq(pool_submit(pool, &(struct task){ .version = 1 }), -ENODATA);
+	ck_assert_int_eq(submit((struct task){ .version = 1 }), -ENODATA);
 }
 END_TEST
 
@@ -276,13 +286,13 @@ START_TEST(a_version_that_came_again_is_the_one_that_came_last)
 	ck_assert_int_eq(set_point(7, params, sizeof(params)), 0);
 	ck_assert_int_eq(set_point(7, zero, sizeof(zero)), 0);
 	ck_assert_uint_eq(pool_points(pool), 1);
-	ck_assert_int_eq(pool_submit(pool, &(struct task){ .version = 7 }), 0);
+	ck_assert_int_eq(submit((struct task){ .version = 7 }), 0);
 	struct task_result result = take();
 	ck_assert_double_eq_tol(result.loss, log(CLASSES), 1e-6);
 	free(result.gradient);
 	/* An older version may come after a newer one: a task that was another worker's. */
 	ck_assert_int_eq(set_point(6, params, sizeof(params)), 0);
-	ck_assert_int_eq(pool_submit(pool, &(struct task){ .version = 6 }), 0);
+	ck_assert_int_eq(submit((struct task){ .version = 6 }), 0);
 	result = take();
 	ck_assert_uint_eq(result.task.version, 6);
 	free(result.gradient);
@@ -297,8 +307,7 @@ static uint32_t computed_of_the_older(void)
 	for (uint64_t version = 1; version <= 3; version++) {
 		ck_assert_int_eq(set_point(version, params, sizeof(params)), 0);
 		for (uint32_t i = 0; i < 100; i++)
-			ck_assert_int_eq(
-			    pool_submit(pool, &(struct task){ .version = version, .task = i }), 0);
+			ck_assert_int_eq(submit((struct task){ .version = version, .task = i }), 0);
 	}
 	pool_cancel_older(pool, 3);
 	while (newer < 100) {
@@ -329,14 +338,48 @@ START_TEST(stops_all_that_is_older_than_a_version)
 }
 END_TEST
 
+START_TEST(what_is_no_number_comes_back_abandoned)
+{
+	pool_set_lesson(pool, &lesson);
+	params[3] = NAN;
+	ck_assert_int_eq(set_point(1, params, sizeof(params)), 0);
+	ck_assert_int_eq(submit((struct task){ .version = 1 }), 0);
+	struct task_result result = take();
+	ck_assert(result.abandoned);
+	ck_assert(result.not_finite);
+	ck_assert_ptr_null(result.gradient);
+	ck_assert_uint_gt(result.wall_ns, 0);
+}
+END_TEST
+
+START_TEST(a_task_has_its_own_number_of_samples)
+{
+	struct task_result few, many;
+
+	pool_set_lesson(pool, &lesson);
+	ck_assert_int_eq(set_point(1, params, sizeof(params)), 0);
+	ck_assert_int_eq(pool_submit(pool, &(struct task){ .version = 1 }), -ERANGE);
+	ck_assert_int_eq(submit((struct task){ .version = 1, .samples = BATCH + 1 }), -ERANGE);
+	ck_assert_int_eq(submit((struct task){ .version = 1, .samples = 1 }), 0);
+	few = take();
+	ck_assert_int_eq(submit((struct task){ .version = 1, .samples = BATCH }), 0);
+	many = take();
+	ck_assert_uint_eq(few.task.samples, 1);
+	ck_assert(!few.abandoned && !many.abandoned);
+	ck_assert_double_ne(few.loss, many.loss);
+	free(few.gradient);
+	free(many.gradient);
+}
+END_TEST
+
 START_TEST(gives_back_what_could_not_be_passed_on)
 {
 	pool_set_lesson(pool, &lesson);
 	ck_assert_int_eq(set_point(0, params, sizeof(params)), 0);
-	ck_assert_int_eq(pool_submit(pool, &(struct task){ .task = 1 }), 0);
+	ck_assert_int_eq(submit((struct task){ .task = 1 }), 0);
 	struct task_result first = take(), again;
 	ck_assert_int_eq(pool_untake(pool, &first), 0);
-	ck_assert_int_eq(pool_submit(pool, &(struct task){ .task = 2 }), 0);
+	ck_assert_int_eq(submit((struct task){ .task = 2 }), 0);
 	ck_assert(pool_take(pool, &again));
 	ck_assert_uint_eq(again.task.task, 1);
 	ck_assert_ptr_eq(again.gradient, first.gradient);
@@ -380,6 +423,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, each_task_is_computed_at_the_point_of_its_version);
 	tcase_add_test(tcase, a_version_that_came_again_is_the_one_that_came_last);
 	tcase_add_test(tcase, stops_all_that_is_older_than_a_version);
+	tcase_add_test(tcase, what_is_no_number_comes_back_abandoned);
+	tcase_add_test(tcase, a_task_has_its_own_number_of_samples);
 	tcase_add_test(tcase, gives_back_what_could_not_be_passed_on);
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(threads, threads_follow_the_share_with_slack);
