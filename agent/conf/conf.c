@@ -277,6 +277,17 @@ static const struct confutil_option options[] = {
 		.doc = "training threads; 0: as many as the share has whole CPUs, at least one",
 	},
 	{
+		.section = "training", .name = "task", .type = CONFUTIL_PATH,
+		AT(training.task),
+		.doc = "shared object with a task of your own, isobar-task(3); default: none",
+	},
+	{
+		.section = "training", .name = "task-limit", .type = CONFUTIL_DURATION,
+		.initial = "60s", .least = 10 * MS_NS, .most = 86400 * S_NS,
+		AT(training.task_limit_ns),
+		.doc = "CPU time that one call of the task may use; more ends the worker",
+	},
+	{
 		.section = "training", .name = "executable", .type = CONFUTIL_PATH,
 		AT(training.executable),
 		.doc = "the worker's program; default: " ISO_LIBEXECDIR "/isobar-worker",

@@ -115,6 +115,8 @@ struct conf {
 		char user[CONF_NAME_BYTES];
 		char data[CONF_PATH_BYTES];
 		int64_t threads; /* 0: as many as the share has whole CPUs */
+		char task[CONF_PATH_BYTES]; /* a user's task; empty: none */
+		uint64_t task_limit_ns;	    /* of CPU, for one call of it */
 		char executable[CONF_PATH_BYTES];
 	} training;
 

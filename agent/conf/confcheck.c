@@ -361,7 +361,8 @@ static int check_training(struct check *check)
 
 	if (conf->training.coordinator[0] == '\0') {
 		static const char *const others[] = {
-			"coordinator-key", "worker-key", "user", "data", "threads", "executable"
+			"coordinator-key", "worker-key", "user", "data", "threads", "task",
+			"task-limit",	   "executable"
 		};
 
 		for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && line == 0; i++)

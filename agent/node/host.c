@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/base/clock.h"
@@ -18,6 +19,7 @@
 #include "agent/meter/meter.h"
 #include "agent/node/job.h"
 #include "agent/train/spawn.h"
+#include "agent/train/taskwatch.h"
 #include "agent/train/workerlink.h"
 
 #define PAUSE_NS_MIN  1000000000u
@@ -25,7 +27,16 @@
 /* A worker that lived this long did not end early: the pause starts anew. */
 #define SETTLED_NS    60000000000u
 #define GRACE_MS      1000u
-#define ARGUMENTS_MAX 16
+#define ARGUMENTS_MAX 20
+/* Workers in a row that a user's task ended early, after which none is started. */
+#define FAULTS_MAX    5u
+
+/* By which a task's file is known to have changed. */
+struct stamp {
+	dev_t device;
+	ino_t inode;
+	struct timespec changed; /* its content, owner or mode */
+};
 
 struct host {
 	struct host_config config;
@@ -47,6 +58,13 @@ struct host {
 	uint32_t threads;
 	uint64_t tasks_done;
 	bool clock_refused; /* said so of this worker */
+	/* A user's task. */
+	char fault[TASKWATCH_TEXT_BYTES]; /* of the last worker; empty: none */
+	bool is_unusable;
+	unsigned faults; /* in a row */
+	bool is_given_up;
+	struct stamp stamp; /* of the file that was given up */
+	char state[TASKWATCH_TEXT_BYTES + 64];
 };
 
 int host_open(const struct host_config *config, struct host **ret_host, struct error *reterr)
@@ -92,6 +110,59 @@ static void forget_child(struct host *host)
 		meter_release_process(job_meter(host->config.job), pid);
 }
 
+static struct stamp stamp_of(const char *path)
+{
+	struct stat status;
+
+	if (stat(path, &status) < 0)
+		return (struct stamp){ 0 };
+	return (struct stamp){ status.st_dev, status.st_ino, status.st_ctim };
+}
+
+static bool is_same(const struct stamp *a, const struct stamp *b)
+{
+	return a->device == b->device && a->inode == b->inode &&
+	       a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+/*
+ * Whether it was the user's task that ended this worker: it said so, or it went
+ * with an exit status that no worker of ours has.
+ */
+static bool is_tasks_doing(struct host *host, const char *how)
+{
+	int status;
+
+	if (host->config.conf->training.task[0] == '\0')
+		return false;
+	if (host->fault[0] != '\0')
+		return true;
+	if (sscanf(how, "exit status %d", &status) != 1 || status == 1 || status == 2 ||
+	    status == 127)
+		return false;
+	snprintf(host->fault, sizeof(host->fault), "%s, without a word", how);
+	return true;
+}
+
+/* A task that ends each worker is not tried for ever. */
+static void blame_task(struct host *host, pid_t pid, const char *how)
+{
+	const char *task = host->config.conf->training.task;
+
+	host->faults++;
+	host->is_given_up = host->faults >= FAULTS_MAX || host->is_unusable;
+	if (host->is_given_up) {
+		host->stamp = stamp_of(task);
+		log_error("worker: pid %d ended, %s; its task '%s' is given up after %u worker%s: "
+			  "%s; trying again when the file changes",
+			  (int)pid, how, task, host->faults, host->faults == 1 ? "" : "s",
+			  host->fault);
+		return;
+	}
+	log_warn("worker: pid %d ended, %s, by its task '%s': %s; the next starts in %u s",
+		 (int)pid, how, task, host->fault, (unsigned)(host->pause_ns / 1000000000u));
+}
+
 /* The worker has ended: another one starts after a pause. */
 static void on_exit_fd(struct loop_source *source, short revents)
 {
@@ -102,17 +173,27 @@ static void on_exit_fd(struct loop_source *source, short revents)
 
 	(void)revents;
 	loop_remove(host->config.loop, &host->exit_source);
+	/* What it said last may still be unread. */
+	if (host->link != NULL)
+		workerlink_drain(host->link);
 	if (spawn_reap(&host->child, how) == -EAGAIN) {
 		(void)loop_add(host->config.loop, source); /* there is room: it was just there */
 		return;
 	}
 	host->child.pid = pid;
 	forget_child(host);
-	if (now_ns - host->started_ns >= SETTLED_NS)
+	if (now_ns - host->started_ns >= SETTLED_NS) {
 		host->pause_ns = PAUSE_NS_MIN;
+		host->faults = 0;
+	}
 	host->start_at_ns = now_ns + host->pause_ns;
-	log_warn("worker: pid %d ended, %s; the next starts in %u s", (int)pid, how,
-		 (unsigned)(host->pause_ns / 1000000000u));
+	if (is_tasks_doing(host, how)) {
+		blame_task(host, pid, how);
+	} else {
+		host->faults = 0;
+		log_warn("worker: pid %d ended, %s; the next starts in %u s", (int)pid, how,
+			 (unsigned)(host->pause_ns / 1000000000u));
+	}
 	host->pause_ns = host->pause_ns * 2 < PAUSE_NS_MAX ? host->pause_ns * 2 : PAUSE_NS_MAX;
 	host->restarts++;
 }
@@ -160,6 +241,11 @@ static void on_record(void *context, const struct iso_worker_record *record)
 		host->threads = record->progress.threads;
 		host->tasks_done = record->progress.tasks_done;
 		break;
+	case ISO_WORKER_FAULT:
+		host->is_unusable = record->fault.what == ISO_WORKER_UNUSABLE;
+		taskwatch_text(record->fault.what, record->fault.call, record->fault.number,
+			       host->fault);
+		break;
 	case ISO_WORKER_SLOT:
 	case ISO_WORKER_SHARE:
 		assert(!"the link takes only what belongs to this end");
@@ -171,13 +257,13 @@ static int attach(void *context, pid_t pid, struct error *reterr)
 	return cgroup_attach(context, pid, reterr);
 }
 
-/* The worker's command line; text holds what must be formatted. */
-static void arguments(const struct conf *conf, char text[16],
+/* The worker's command line; texts hold what must be formatted. */
+static void arguments(const struct conf *conf, char texts[2][32],
 		      const char *argv[static ARGUMENTS_MAX])
 {
 	unsigned n = 0;
 
-	snprintf(text, 16, "%lld", (long long)conf->training.threads);
+	snprintf(texts[0], sizeof(texts[0]), "%lld", (long long)conf->training.threads);
 	argv[n++] = "isobar-worker";
 	argv[n++] = "--coordinator";
 	argv[n++] = conf->training.coordinator;
@@ -190,7 +276,15 @@ static void arguments(const struct conf *conf, char text[16],
 	argv[n++] = "--data";
 	argv[n++] = conf->training.data;
 	argv[n++] = "--threads";
-	argv[n++] = text;
+	argv[n++] = texts[0];
+	if (conf->training.task[0] != '\0') {
+		snprintf(texts[1], sizeof(texts[1]), "%llums",
+			 (unsigned long long)(conf->training.task_limit_ns / 1000000));
+		argv[n++] = "--task";
+		argv[n++] = conf->training.task;
+		argv[n++] = "--task-limit";
+		argv[n++] = texts[1];
+	}
 	argv[n] = NULL;
 	assert(n < ARGUMENTS_MAX);
 }
@@ -198,7 +292,7 @@ static void arguments(const struct conf *conf, char text[16],
 static int start(struct host *host, struct error *reterr)
 {
 	const char *argv[ARGUMENTS_MAX];
-	char threads[16];
+	char texts[2][32];
 	struct spawn_config config = {
 		.executable = host->config.conf->training.executable,
 		.user = host->has_user ? &host->user : NULL,
@@ -208,7 +302,7 @@ static int start(struct host *host, struct error *reterr)
 	};
 	int r;
 
-	arguments(host->config.conf, threads, argv);
+	arguments(host->config.conf, texts, argv);
 	/* exec takes char *const[] and changes nothing. */
 	memcpy(&config.argv, &(const char **){ argv }, sizeof(config.argv));
 	r = spawn_worker(&config, &host->child, reterr);
@@ -230,13 +324,33 @@ static int start(struct host *host, struct error *reterr)
 	return r;
 }
 
+/* A task that was given up, and whose file is still the same. */
+static bool is_waiting_for_file(struct host *host)
+{
+	const char *task = host->config.conf->training.task;
+
+	if (!host->is_given_up)
+		return false;
+
+	struct stamp stamp = stamp_of(task);
+	if (is_same(&stamp, &host->stamp))
+		return true;
+	log_info("worker: task '%s' has changed and is tried again", task);
+	host->is_given_up = false;
+	host->faults = 0;
+	host->pause_ns = PAUSE_NS_MIN;
+	return false;
+}
+
 static void start_if_due(struct host *host, uint64_t now_ns)
 {
 	struct error error = { 0 };
 
-	if (host->child.pid > 0 || now_ns < host->start_at_ns)
+	if (host->child.pid > 0 || now_ns < host->start_at_ns || is_waiting_for_file(host))
 		return;
 	host->started_ns = now_ns;
+	host->fault[0] = '\0';
+	host->is_unusable = false;
 	if (start(host, &error) == 0) {
 		log_info("worker: started, pid %d, as %s, in cgroup %s", (int)host->child.pid,
 			 host->has_user ? host->config.conf->training.user : "ourselves",
@@ -289,16 +403,21 @@ void host_pause(struct host *host)
 	host->is_paused = true;
 }
 
-struct host_status host_status(const struct host *host)
+struct host_status host_status(struct host *host)
 {
 	const char *state = "running";
 
-	if (host->is_paused)
+	if (host->is_paused) {
 		state = "paused: no share";
-	else if (host->child.pid <= 0)
+	} else if (host->child.pid <= 0 && host->fault[0] != '\0') {
+		snprintf(host->state, sizeof(host->state), "%s: task: %s",
+			 host->is_given_up ? "given up" : "restarting", host->fault);
+		state = host->state;
+	} else if (host->child.pid <= 0) {
 		state = host->ever_started ? "restarting" : "not started";
-	else if (!host->connected)
+	} else if (!host->connected) {
 		state = "waiting for coordinator";
+	}
 	return (struct host_status){
 		.state = state,
 		.pid = host->child.pid > 0 ? host->child.pid : 0,

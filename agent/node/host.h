@@ -14,8 +14,9 @@ struct loop;
 /*
  * Hosts the node's training worker: starts it in the job's cgroup, gives its
  * threads their on-CPU clocks, tells it the share, and starts it again when
- * it ends, after a pause that doubles while it keeps ending early.  Nothing
- * that happens to the worker touches enforcing or trading.
+ * it ends, after a pause that doubles while it keeps ending early.  A user's task
+ * that ends one worker after the other is given up until its file changes.
+ * Nothing that happens to the worker touches enforcing or trading.
  */
 struct host;
 
@@ -41,12 +42,17 @@ void host_step(struct host *host, uint64_t now_ns, uint64_t share_ucpu, uint32_t
 void host_pause(struct host *host);
 
 struct host_status {
-	const char *state; /* "running", "waiting for coordinator", "restarting" */
+	/*
+	 * "running", "waiting for coordinator", "restarting"; with a user's task
+	 * also "restarting: task: WHY" and "given up: task: WHY".  Valid until
+	 * the next call.
+	 */
+	const char *state;
 	int64_t pid;       /* 0: none */
 	int64_t restarts;
 	int64_t threads;
 	uint64_t tasks_done; /* since this worker started */
 };
-struct host_status host_status(const struct host *host);
+struct host_status host_status(struct host *host);
 
 #endif
