@@ -22,9 +22,10 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/ledger/registry.c %D%/ledger/registry.h %D%/ledger/registry_state.h \
 	%D%/ledger/registry_apply.c \
 	%D%/ledger/registry_begin.c \
+	%D%/ledger/registry_bury.c \
 	%D%/ledger/registry_issue.c \
 	%D%/ledger/registry_next.c \
-	%D%/ledger/registry_wish.c \
+	%D%/ledger/registry_wish.c %D%/ledger/registry_wish.h \
 	%D%/quant/quant.c %D%/quant/quant.h \
 	%D%/sim/site.c %D%/sim/site.h \
 	%D%/sim/speeds.c %D%/sim/speeds.h \
