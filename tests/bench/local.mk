@@ -20,9 +20,11 @@ endif
 
 # Real agents, with what the demo has for starting them.
 bench_cluster = %D%/cluster.c %D%/cluster.h $(bench_common)
-bench_programs += %D%/idle %D%/react
+bench_programs += %D%/idle %D%/react %D%/throughput
 %C%_idle_SOURCES = %D%/idle.c $(bench_cluster)
 %C%_idle_LDADD = tests/demo/libdemo.a $(agent_libs)
+%C%_throughput_SOURCES = %D%/throughput.c $(bench_common)
+%C%_throughput_LDADD = tests/demo/libdemo.a $(agent_libs)
 %C%_react_SOURCES = %D%/react.c $(bench_cluster)
 %C%_react_LDADD = tests/demo/libdemo.a $(agent_libs)
 
