@@ -41,6 +41,7 @@ void crew_finish(void)
 void crew_open(struct crew *crew)
 {
 	memset(crew, 0, sizeof(*crew));
+	crew->period_us = PERIOD_US;
 	cluster_open(&crew->cluster);
 	for (unsigned i = 0; i < CLUSTER_WORKERS; i++) {
 		crew->workers[i].child = (struct spawn_child)SPAWN_NO_CHILD;
@@ -53,6 +54,15 @@ void crew_close(struct crew *crew)
 	for (unsigned i = 0; i < CLUSTER_WORKERS; i++)
 		crew_end(crew, i, SIGKILL);
 	cluster_close(&crew->cluster);
+}
+
+void crew_outweigh(void)
+{
+	char directory[PATH_MAX];
+
+	group_directory("", directory);
+	ck_assert(group_version() == 2 ? group_write_file(directory, "cpu.weight", "10000")
+				       : group_write_file(directory, "cpu.shares", "262144"));
 }
 
 static int enter_group(void *context, pid_t pid, struct error *reterr)
@@ -78,9 +88,8 @@ static void tell(const struct crew_worker *worker, const struct iso_worker_recor
 
 void crew_limit(struct crew *crew, unsigned index, uint64_t ucpu)
 {
-	(void)crew;
-	group_write_limit(group_of(index), (int64_t)(ucpu * PERIOD_US / ISO_UCPU_PER_CPU),
-			  PERIOD_US);
+	group_write_limit(group_of(index), (int64_t)(ucpu * crew->period_us / ISO_UCPU_PER_CPU),
+			  crew->period_us);
 }
 
 void crew_set_share(struct crew *crew, unsigned index, uint64_t share_ucpu)

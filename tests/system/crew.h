@@ -18,6 +18,7 @@ struct crew_worker {
 
 struct crew {
 	struct cluster cluster;
+	unsigned period_us; /* of the quotas; crew_open() says 100 ms */
 	struct crew_worker workers[CLUSTER_WORKERS];
 };
 
@@ -27,6 +28,9 @@ void crew_finish(void); /* the last teardown, outside of the forked tests */
 
 void crew_open(struct crew *crew);
 void crew_close(struct crew *crew);
+
+/* As much as the kernel knows, they come before everybody else on this machine. */
+void crew_outweigh(void);
 
 /* Starts a worker with one thread. */
 void crew_start(struct crew *crew, unsigned index, uint64_t share_ucpu);

@@ -41,7 +41,8 @@ system_ring = %D%/proxy.c %D%/proxy.h %D%/ring.c %D%/ring.h \
 	%D%/ring_guard.c %D%/ring_look.c $(system_stage)
 system_crew = %D%/crew.c %D%/crew.h tests/cli/cluster.c tests/cli/cluster.h \
 	tests/fs/group.c tests/fs/group.h
-host_tests += %D%/fire %D%/faults %D%/lease %D%/ops %D%/promise %D%/train
+host_tests += %D%/fire %D%/faults %D%/lease %D%/ops %D%/promise %D%/regret %D%/train
+%C%_regret_SOURCES = %D%/regret.c $(system_crew)
 %C%_train_SOURCES = %D%/train.c $(system_crew)
 %C%_ops_SOURCES = %D%/members.c %D%/members.h %D%/ops.c $(system_stage)
 %C%_ops_LDADD = tests/demo/libdemo.a $(test_libs)
@@ -52,6 +53,12 @@ host_tests += %D%/fire %D%/faults %D%/lease %D%/ops %D%/promise %D%/train
 %C%_faults_SOURCES = %D%/faults.c $(system_ring)
 %C%_faults_LDADD = tests/demo/libdemo.a $(test_libs)
 endif
+
+# What moving shares cost each form of ATA: five turns, medians, and a figure.
+.PHONY: regret
+regret: tests/system/regret agent/isobar-worker agent/isobar-coordinator
+	top_builddir=. ISO_RUNS=5 ISO_FIGURE=regret.svg tests/system/regret
+CLEANFILES += regret.svg
 
 # A thousand kills, and half as many on bad lines; about ten minutes.
 .PHONY: soak soak-system
