@@ -22,12 +22,13 @@
  * coordinator gave, a* the optimum, l(a, mu) = max_i a_i mu_i and mu_i the true mean
  * wall time of a task: its mean on-CPU time, measured in a run apart, over the share of
  * the moment.  Runs of all variants take turns, so that what else happens on this machine
- * meets all of them; ISO_RUNS=n takes n turns (make regret).
+ * meets all of them; ISO_RUNS=n takes n longer turns (make regret).
  */
 
 #define BATCH	     16
 #define PERIOD_US    20000u
-#define ROUNDS	     40u
+#define ROUNDS_SHORT 45u /* two moves or so */
+#define ROUNDS_MAX   150u
 #define MOVE_NS	     3000000000u
 #define PAIRS_MAX    16
 #define WITHOUT_HEAD 0.4 /* of a run: until then everybody learns */
@@ -49,7 +50,7 @@ _Static_assert(sizeof(VARIANTS) / sizeof(VARIANTS[0]) == VARIANTS_COUNT, "each h
 /* One run: what each round lost, in multiples of the optimum, and when it was seen first. */
 struct trace {
 	unsigned count;
-	double round[ROUNDS], loss[ROUNDS], sum[ROUNDS], at_s[ROUNDS];
+	double round[ROUNDS_MAX], loss[ROUNDS_MAX], sum[ROUNDS_MAX], at_s[ROUNDS_MAX];
 };
 
 static struct crew crew;
@@ -137,7 +138,7 @@ static void take_round(struct trace *trace, const uint64_t share_ucpu[CLUSTER_WO
 	}
 	bool started = json_is_true(json_object_get(status, "started"));
 	json_decref(status);
-	if (!started || trace->count == ROUNDS ||
+	if (!started || trace->count == ROUNDS_MAX ||
 	    (trace->count > 0 && round <= trace->round[trace->count - 1]))
 		return;
 	ck_assert_uint_eq(sum, BATCH);
@@ -148,7 +149,7 @@ static void take_round(struct trace *trace, const uint64_t share_ucpu[CLUSTER_WO
 	trace->sum[i] = trace->loss[i] + (i > 0 ? trace->sum[i - 1] : 0);
 }
 
-static void record(const struct variant *variant, struct trace *trace)
+static void record(const struct variant *variant, unsigned rounds, struct trace *trace)
 {
 	char allocation[128];
 	uint64_t share_ucpu[CLUSTER_WORKERS], next_ns;
@@ -160,7 +161,7 @@ static void record(const struct variant *variant, struct trace *trace)
 	start(allocation);
 	deal(0, share_ucpu);
 	next_ns = clock_now_ns() + MOVE_NS;
-	while (trace->count < ROUNDS) {
+	while (trace->count < rounds) {
 		usleep(20000);
 		crew_listen(&crew);
 		take_round(trace, share_ucpu);
@@ -248,7 +249,7 @@ START_TEST(what_is_learnt_survives_shares_that_move)
 	measure_tasks();
 	for (unsigned pair = 0; pair < pairs; pair++)
 		for (unsigned k = 0; k < VARIANTS_COUNT; k++) {
-			record(&VARIANTS[k], &traces[k]);
+			record(&VARIANTS[k], pairs > 1 ? ROUNDS_MAX : ROUNDS_SHORT, &traces[k]);
 			losses[k][pair] = mean_loss(&traces[k]);
 			times_s[k][pair] = mean_round_s(&traces[k]);
 			snprintf(what, sizeof(what), "run %u", pair + 1);
