@@ -216,7 +216,13 @@ static int open_all(struct coordinator *coordinator, struct error *reterr)
 	if (r == 0)
 		r = curve_secret_read(conf->secret_key, &coordinator->keypair, reterr);
 	if (r == 0)
-		r = dataset_load_folder(conf->data, "t10k", &coordinator->test, reterr);
+		r = dataset_open(conf->data, DATASET_TEST, &coordinator->test, reterr);
+	if (r == 0) {
+		char text[256];
+
+		dataset_describe(&coordinator->test, text, sizeof(text));
+		log_info("test data: %s", text);
+	}
 	/* The locks first, before anything is read that another one may write. */
 	if (r == 0)
 		r = open_control(coordinator, reterr);

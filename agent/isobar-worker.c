@@ -69,7 +69,7 @@ static void usage(FILE *file)
 {
 	fputs(
 	    "usage: isobar-worker --coordinator tcp://ADDRESS:PORT --coordinator-key KEY|FILE\n"
-	    "                     --key FILE --name NAME --data FOLDER [--threads N]\n"
+	    "                     --key FILE --name NAME --data DATA [--threads N]\n"
 	    "                     [--share CPU] [--task FILE] [--task-limit TIME] [--verbose]\n"
 	    "\n"
 	    "Hosts the training threads of one node.  isobard starts it; it also runs alone.\n"
@@ -78,7 +78,7 @@ static void usage(FILE *file)
 	    "  --coordinator-key KEY|FILE        its public key\n"
 	    "  --key FILE                        this worker's secret key\n"
 	    "  --name NAME                       this node, as the coordinator knows it\n"
-	    "  --data FOLDER                     with train-images-idx3-ubyte[.gz] and labels\n"
+	    "  --data DATA                       a folder of images or a file, see isobar-data(5)\n"
 	    "  --threads N                       0 (default): as many as the share has whole CPUs\n"
 	    "  --share CPU                       without an agent: what it may use, such as "
 	    "0.5cpu\n"
@@ -287,7 +287,13 @@ static int read_inputs(struct worker *worker, char ret_server_key[CURVE_KEY_BYTE
 	if (r == 0)
 		r = curve_secret_read(options->key, &worker->keypair, reterr);
 	if (r == 0)
-		r = dataset_load_folder(options->data, "train", &worker->data, reterr);
+		r = dataset_open(options->data, DATASET_TRAIN, &worker->data, reterr);
+	if (r == 0) {
+		char text[256];
+
+		dataset_describe(&worker->data, text, sizeof(text));
+		log_info("data: %s", text);
+	}
 	return r;
 }
 

@@ -95,6 +95,11 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/train/coordinator_save.c \
 	%D%/train/coordinator_status.c %D%/train/coordinator_status.h \
 	%D%/train/dataset.c %D%/train/dataset.h \
+	%D%/train/dataset_idx.c %D%/train/dataset_idx.h \
+	%D%/train/dataset_spec.c %D%/train/dataset_spec.h \
+	%D%/train/dataset_stream.c %D%/train/dataset_stream.h \
+	%D%/train/dataset_table.c %D%/train/dataset_table.h \
+	%D%/train/dataset_text.c %D%/train/dataset_text.h \
 	%D%/train/evaluate.c %D%/train/evaluate.h \
 	%D%/train/fence.c %D%/train/fence.h \
 	%D%/train/objective.c %D%/train/objective.h \

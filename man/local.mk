@@ -3,6 +3,7 @@ dist_man_MANS += \
 	%D%/isobar-cluster.conf.5 \
 	%D%/isobar-coordinator.8 \
 	%D%/isobar-coordinator.conf.5 \
+	%D%/isobar-data.5 \
 	%D%/isobar-guard.8 \
 	%D%/isobar-sim.1 \
 	%D%/isobar-worker.8 \

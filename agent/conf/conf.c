@@ -269,7 +269,7 @@ static const struct confutil_option options[] = {
 	{
 		.section = "training", .name = "data", .type = CONFUTIL_PATH,
 		AT(training.data),
-		.doc = "directory of the data set",
+		.doc = "the data set, see isobar-data(5)",
 	},
 	{
 		.section = "training", .name = "threads", .type = CONFUTIL_INTEGER,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/train/dataset_spec.h"
 #include "lib/data/batch.h"
 #include "lib/wire/train.h"
 
@@ -43,7 +44,7 @@ static const struct confutil_option options[] = {
 	{
 		.section = "", .name = "data", .type = CONFUTIL_PATH,
 		.initial = "/usr/share/datasets/fashion-mnist", AT(data),
-		.doc = "directory of the data set; the coordinator reads its test half",
+		.doc = "the data set, see isobar-data(5); the coordinator reads its test half",
 	},
 	{
 		.section = "", .name = "state-directory", .type = CONFUTIL_PATH,
@@ -253,6 +254,8 @@ static int check(struct cconf *conf, const char *name, const struct confutil_lin
 		error_wrap(reterr, "listen");
 		return at_line(reterr, name, confutil_line(cconf_schema(), lines, "", "listen"));
 	}
+	if (dataset_spec_check(conf->data, reterr) < 0)
+		return at_line(reterr, name, confutil_line(cconf_schema(), lines, "", "data"));
 	if (conf->lease.least_ns > conf->lease.first_ns) {
 		error_set(reterr, -EINVAL, "lease: least is longer than first");
 		return at_line(reterr, name,

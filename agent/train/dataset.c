@@ -3,222 +3,199 @@
 
 #include "agent/train/dataset.h"
 
+#include <assert.h>
 #include <errno.h>
-#include <limits.h>
-#include <stdbool.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <zlib.h>
+#include <sys/stat.h>
 
+#include "agent/train/dataset_idx.h"
+#include "agent/train/dataset_spec.h"
+#include "agent/train/dataset_text.h"
 #include "lib/checksum.h"
 #include "lib/data/batch.h"
-#include "lib/data/idx.h"
 
-/* 1 GiB: a hundred times Fashion-MNIST, and far from what would hurt the machine. */
-#define DATA_BYTES_MAX ((size_t)1 << 30)
+/* A byte as a fraction of the largest one. */
+#define BYTE_SCALE (1.0f / 255.0f)
 
-static void gz_close(gzFile *file)
+static float unit_scale(double square)
 {
-	if (*file != NULL)
-		(void)gzclose(*file); /* read only: nothing can be lost */
+	return square > 0 ? (float)(1 / sqrt(square)) : 0;
 }
 
-static void bytes_free(uint8_t **bytes)
+static void scale_row(float *row, uint64_t count)
 {
-	free(*bytes);
+	double square = 0;
+
+	for (uint64_t i = 0; i < count; i++)
+		square += (double)row[i] * (double)row[i];
+	float scale = unit_scale(square);
+	for (uint64_t i = 0; i < count; i++)
+		row[i] *= scale;
 }
 
-/* A read error of zlib in words; gzread() does not tell them from a short file. */
-static int stream_error(gzFile file, const char *path, size_t offset, struct error *reterr)
+/* Bytes stay bytes: each row gets a factor of its own. */
+static int scale_pixels(struct dataset *dataset)
 {
-	int code = Z_OK;
-	const char *text = gzerror(file, &code);
+	dataset->scales = calloc(dataset->samples, sizeof(*dataset->scales));
+	if (dataset->scales == NULL)
+		return -ENOMEM;
+	for (uint32_t j = 0; j < dataset->samples; j++) {
+		const uint8_t *row = dataset->pixels + (size_t)j * dataset->features;
+		uint64_t square = 0;
 
-	if (code == Z_ERRNO)
-		return error_errno(reterr, -errno, "%s: offset %zu", path, offset);
-	if (code == Z_BUF_ERROR)
-		return error_set(reterr, -EBADMSG, "%s: offset %zu: gzip data is cut off", path,
-				 offset);
-	return error_set(reterr, -EBADMSG, "%s: offset %zu: damaged gzip data: %s", path, offset,
-			 text);
-}
-
-/* Reads until `size` bytes are there or the file ends; fills *ret_size. */
-static int read_some(gzFile file, const char *path, size_t offset, uint8_t *out, size_t size,
-		     size_t *ret_size, struct error *reterr)
-{
-	size_t filled = 0;
-
-	while (filled < size) {
-		size_t rest = size - filled;
-		unsigned piece = rest < INT_MAX ? (unsigned)rest : INT_MAX;
-		int got = gzread(file, out + filled, piece);
-
-		if (got < 0)
-			return stream_error(file, path, offset + filled, reterr);
-		filled += (size_t)got;
-		if ((unsigned)got < piece) {
-			/* The end, or a cut or damaged stream that still gave something. */
-			int code = Z_OK;
-			(void)gzerror(file, &code);
-			if (code != Z_OK && code != Z_STREAM_END)
-				return stream_error(file, path, offset + filled, reterr);
-			break;
-		}
+		for (uint32_t f = 0; f < dataset->features; f++)
+			square += (uint64_t)row[f] * row[f];
+		dataset->scales[j] = unit_scale((double)square);
 	}
-	*ret_size = filled;
 	return 0;
 }
 
-static const char *idx_reason(enum iso_status status)
+static int scale_rows(struct dataset *dataset)
 {
-	if (status == ISO_E_MALFORMED)
-		return "not an IDX file (it starts with two zero bytes)";
-	if (status == ISO_E_VERSION)
-		return "values are not unsigned bytes (type 0x08)";
-	if (status == ISO_E_RANGE)
-		return "number or size of dimensions is out of range";
-	if (status == ISO_E_LONG)
-		return "bytes behind the last value";
-	return "file is cut off";
-}
-
-static int idx_error(const char *path, size_t offset, enum iso_status status, struct error *reterr)
-{
-	return error_set(reterr, -EBADMSG, "%s: offset %zu: %s", path, offset, idx_reason(status));
-}
-
-/* The values behind the header.  The header may have been read into the data already. */
-static int read_data(gzFile file, const char *path, const struct iso_idx *idx,
-		     const uint8_t *head, size_t head_bytes, uint8_t *data, struct error *reterr)
-{
-	size_t bad_offset, got, early = head_bytes - idx->data_offset;
-	uint8_t extra = 0;
-
-	if (early > idx->data_bytes)
-		return idx_error(path, idx->data_offset + idx->data_bytes, ISO_E_LONG, reterr);
-	memcpy(data, head + idx->data_offset, early);
-	int r = read_some(file, path, head_bytes, data + early, idx->data_bytes - early, &got,
-			  reterr);
-	if (r < 0)
-		return r;
-	size_t total = head_bytes + got;
-	if (total == idx->data_offset + idx->data_bytes) {
-		r = read_some(file, path, total, &extra, 1, &got, reterr);
-		if (r < 0)
-			return r;
-		total += got;
+	if (dataset->pixels != NULL)
+		return scale_pixels(dataset);
+	for (uint32_t j = 0; j < dataset->samples; j++) {
+		if (dataset->dense != NULL)
+			scale_row(dataset->dense + (size_t)j * dataset->features,
+				  dataset->features);
+		else
+			scale_row(dataset->values + dataset->starts[j],
+				  dataset->starts[j + 1] - dataset->starts[j]);
 	}
-	enum iso_status status = iso_idx_check(idx, total, &bad_offset);
-	if (status != ISO_OK)
-		return idx_error(path, bad_offset, status, reterr);
 	return 0;
 }
 
-static int read_idx(const char *path, struct iso_idx *ret_idx, uint8_t **ret_data,
-		    struct error *reterr)
+/* Images of a folder.  The labels of both halves count: either may lack the last class. */
+static int load_folder(const struct dataset_spec *spec, enum dataset_half half,
+		       struct dataset *ret_dataset, struct error *reterr)
 {
-	__attribute__((cleanup(gz_close))) gzFile file = gzopen(path, "rbe");
-	__attribute__((cleanup(bytes_free))) uint8_t *data = NULL;
-	uint8_t head[ISO_IDX_HEADER_MAX];
-	size_t head_bytes, bad_offset;
-	struct iso_idx idx;
+	struct dataset dataset, train;
 
-	if (file == NULL)
-		return error_errno(reterr, errno != 0 ? -errno : -ENOMEM, "%s", path);
-	(void)gzbuffer(file, 128 * 1024); /* speed only */
-	int r = read_some(file, path, 0, head, sizeof(head), &head_bytes, reterr);
-	if (r < 0)
+	if (spec->test[0] != '\0' || spec->has_holdout || spec->label[0] != '\0')
+		return error_set(reterr, -EINVAL,
+				 "data: %s: a folder of images has its own test half and labels",
+				 spec->path);
+	int r = dataset_idx_load_folder(spec->path, half == DATASET_TRAIN ? "train" : "t10k",
+					&dataset, reterr);
+	if (r < 0 || half == DATASET_TRAIN) {
+		if (r == 0)
+			*ret_dataset = dataset;
 		return r;
-	enum iso_status status = iso_idx_decode(head, head_bytes, DATA_BYTES_MAX, &idx,
-						&bad_offset);
-	if (status != ISO_OK)
-		return idx_error(path, bad_offset, status, reterr);
-	data = malloc(idx.data_bytes);
-	if (data == NULL)
-		return error_set(reterr, -ENOMEM, "%s: no memory for %zu bytes", path,
-				 idx.data_bytes);
-	r = read_data(file, path, &idx, head, head_bytes, data, reterr);
-	if (r < 0)
+	}
+	r = dataset_idx_load_folder(spec->path, "train", &train, reterr);
+	if (r == 0 && train.features != dataset.features)
+		r = error_set(reterr, -EBADMSG, "%s: images of %u and of %u values", spec->path,
+			      train.features, dataset.features);
+	if (r < 0) {
+		dataset_close(&dataset);
 		return r;
-	*ret_idx = idx;
-	*ret_data = data;
-	data = NULL;
-	return 0;
-}
-
-int dataset_load(const char *images_path, const char *labels_path, struct dataset *ret_dataset,
-		 struct error *reterr)
-{
-	__attribute__((cleanup(bytes_free))) uint8_t *pixels = NULL;
-	__attribute__((cleanup(bytes_free))) uint8_t *labels = NULL;
-	struct iso_idx images, marks;
-	uint8_t largest = 0;
-
-	int r = read_idx(images_path, &images, &pixels, reterr);
-	if (r < 0)
-		return r;
-	r = read_idx(labels_path, &marks, &labels, reterr);
-	if (r < 0)
-		return r;
-	if (images.dims < 2)
-		return error_set(reterr, -EBADMSG, "%s: offset 3: images need 2 dimensions or more",
-				 images_path);
-	if (marks.dims != 1)
-		return error_set(reterr, -EBADMSG, "%s: offset 3: labels have %u dimensions, not 1",
-				 labels_path, marks.dims);
-	if (marks.size[0] != images.size[0])
-		return error_set(reterr, -EBADMSG, "%s: offset 4: %u labels for %u images in %s",
-				 labels_path, marks.size[0], images.size[0], images_path);
-	for (uint32_t i = 0; i < marks.size[0]; i++)
-		largest = labels[i] > largest ? labels[i] : largest;
-	struct dataset dataset = {
-		.samples = images.size[0],
-		.features = (uint32_t)(images.data_bytes / images.size[0]),
-		.classes = largest + 1u,
-		.checksum = iso_checksum(pixels, images.data_bytes) ^
-			    iso_checksum(labels, marks.data_bytes),
-		.pixels = pixels,
-		.labels = labels,
-	};
-	pixels = NULL;
-	labels = NULL;
+	}
+	if (train.classes > dataset.classes)
+		dataset.classes = train.classes;
+	dataset_close(&train);
 	*ret_dataset = dataset;
 	return 0;
 }
 
-static int find_file(const char *folder, const char *set, const char *kind, char *path,
-		     size_t path_size, struct error *reterr)
+static uint64_t checksum_of(const struct dataset *dataset)
 {
-	static const char *const endings[] = { "", ".gz" };
+	size_t rows = dataset->samples, cells = rows * dataset->features;
+	uint64_t nonzeros = dataset->starts != NULL ? dataset->starts[rows] : 0;
+	const struct {
+		const void *array;
+		size_t bytes;
+	} arrays[] = {
+		{ dataset->pixels, cells },
+		{ dataset->dense, cells * sizeof(float) },
+		{ dataset->starts, (rows + 1) * sizeof(uint64_t) },
+		{ dataset->columns, nonzeros * sizeof(uint32_t) },
+		{ dataset->values, nonzeros * sizeof(float) },
+		{ dataset->scales, rows * sizeof(float) },
+		{ dataset->labels, rows },
+		{ dataset->targets, rows * sizeof(float) },
+	};
+	uint64_t sums[3 + sizeof(arrays) / sizeof(arrays[0])] = { dataset->samples,
+								  dataset->features,
+								  dataset->classes };
 
-	for (size_t i = 0; i < 2; i++) {
-		int length = snprintf(path, path_size, "%s/%s-%s-ubyte%s", folder, set, kind,
-				      endings[i]);
-
-		if (length < 0 || (size_t)length >= path_size)
-			return error_set(reterr, -ENAMETOOLONG, "%s: path is too long", folder);
-		if (access(path, R_OK) == 0)
-			return 0;
-	}
-	return error_errno(reterr, -errno, "%s/%s-%s-ubyte, with or without .gz", folder, set,
-			   kind);
+	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
+		if (arrays[i].array != NULL)
+			sums[3 + i] = iso_checksum(arrays[i].array, arrays[i].bytes);
+	return iso_checksum(sums, sizeof(sums));
 }
 
-int dataset_load_folder(const char *folder, const char *set, struct dataset *ret_dataset,
-			struct error *reterr)
+int dataset_open(const char *text, enum dataset_half half, struct dataset *ret_dataset,
+		 struct error *reterr)
 {
-	char images[PATH_MAX], labels[PATH_MAX];
+	struct dataset_spec spec;
+	struct dataset dataset;
+	struct stat info;
 
-	int r = find_file(folder, set, "images-idx3", images, sizeof(images), reterr);
+	int r = dataset_spec_parse(text, &spec, reterr);
 	if (r < 0)
 		return r;
-	r = find_file(folder, set, "labels-idx1", labels, sizeof(labels), reterr);
+	if (stat(spec.path, &info) < 0)
+		return error_errno(reterr, -errno, "%s", spec.path);
+	if (S_ISDIR(info.st_mode) != (spec.format == DATASET_FORMAT_IDX) &&
+	    spec.format != DATASET_FORMAT_AUTO)
+		return error_set(reterr, -EINVAL, "data: %s: IDX is a folder, the others are files",
+				 spec.path);
+	if (S_ISDIR(info.st_mode))
+		r = load_folder(&spec, half, &dataset, reterr);
+	else
+		r = dataset_text_load(&spec, half, &dataset, reterr);
 	if (r < 0)
 		return r;
-	return dataset_load(images, labels, ret_dataset, reterr);
+	if (spec.unit_rows && scale_rows(&dataset) < 0) {
+		dataset_close(&dataset);
+		return error_errno(reterr, -ENOMEM, "%s", spec.path);
+	}
+	dataset.checksum = checksum_of(&dataset);
+	*ret_dataset = dataset;
+	return 0;
+}
+
+static void describe_classes(const struct dataset *dataset, FILE *out)
+{
+	const uint32_t shown_max = 10;
+	uint32_t shown = dataset->classes < shown_max ? dataset->classes : shown_max;
+
+	fprintf(out, "%u classes", dataset->classes);
+	if (dataset->class_labels == NULL)
+		return;
+	for (uint32_t c = 0; c < shown; c++)
+		fprintf(out, "%s%g", c == 0 ? " (" : ", ", (double)dataset->class_labels[c]);
+	fputs(shown < dataset->classes ? ", ...)" : ")", out);
+}
+
+void dataset_describe(const struct dataset *dataset, char *text, size_t size)
+{
+	const char *form = dataset->pixels != NULL  ? "bytes"
+			   : dataset->dense != NULL ? "dense"
+						    : "sparse";
+	FILE *out = fmemopen(text, size, "w");
+
+	text[0] = '\0';
+	if (out == NULL)
+		return;
+	fprintf(out, "%u samples, %u features, ", dataset->samples, dataset->features);
+	if (dataset->labels != NULL)
+		describe_classes(dataset, out);
+	else
+		fputs("values to predict", out);
+	fprintf(out, ", %s", form);
+	if (dataset->held_out > 0)
+		fprintf(out, "; %u left to the other half", dataset->held_out);
+	if (dataset->unlabelled > 0)
+		fprintf(out, "; %u without label left out", dataset->unlabelled);
+	if (dataset->foreign > 0)
+		fprintf(out, "; %llu values left out, of features that the training half has not",
+			(unsigned long long)dataset->foreign);
+	fclose(out);
+	text[size - 1] = '\0';
 }
 
 bool dataset_fits(const struct dataset *dataset, const struct iso_model *model)
@@ -230,28 +207,57 @@ bool dataset_fits(const struct dataset *dataset, const struct iso_model *model)
 	return dataset->labels != NULL && dataset->classes <= model->classes;
 }
 
-/* A byte as a fraction of the largest one. */
-#define BYTE_SCALE (1.0f / 255.0f)
+static void gather_sparse(const struct dataset *dataset, uint32_t sample, float *ret_row)
+{
+	memset(ret_row, 0, dataset->features * sizeof(*ret_row));
+	for (uint64_t i = dataset->starts[sample]; i < dataset->starts[sample + 1]; i++)
+		ret_row[dataset->columns[i]] = dataset->values[i];
+}
 
 void dataset_gather(const struct dataset *dataset, const uint32_t *samples, uint32_t count,
 		    float *ret_x)
 {
-	iso_batch_gather(dataset->pixels, dataset->features, samples, count, BYTE_SCALE, ret_x);
+	size_t features = dataset->features;
+
+	if (dataset->pixels != NULL && dataset->scales == NULL) {
+		iso_batch_gather(dataset->pixels, dataset->features, samples, count, BYTE_SCALE,
+				 ret_x);
+		return;
+	}
+	for (uint32_t j = 0; j < count; j++) {
+		float *row = ret_x + j * features;
+
+		assert(samples[j] < dataset->samples);
+		if (dataset->pixels != NULL)
+			iso_batch_gather(dataset->pixels, dataset->features, &samples[j], 1,
+					 dataset->scales[samples[j]], row);
+		else if (dataset->dense != NULL)
+			memcpy(row, dataset->dense + samples[j] * features,
+			       features * sizeof(*row));
+		else
+			gather_sparse(dataset, samples[j], row);
+	}
 }
 
 void dataset_targets(const struct dataset *dataset, bool as_classes, const uint32_t *samples,
 		     uint32_t count, float *ret_targets)
 {
 	for (uint32_t j = 0; j < count; j++)
-		ret_targets[j] = as_classes || dataset->values == NULL
+		ret_targets[j] = as_classes || dataset->targets == NULL
 				     ? (float)dataset->labels[samples[j]]
-				     : dataset->values[samples[j]];
+				     : dataset->targets[samples[j]];
 }
 
 void dataset_close(struct dataset *dataset)
 {
 	free(dataset->pixels);
-	free(dataset->labels);
+	free(dataset->dense);
+	free(dataset->starts);
+	free(dataset->columns);
 	free(dataset->values);
+	free(dataset->scales);
+	free(dataset->labels);
+	free(dataset->targets);
+	free(dataset->class_labels);
 	memset(dataset, 0, sizeof(*dataset));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "agent/train/dataset.h"
+#include "agent/train/dataset_idx.h"
 #include "tests/test.h"
 
 #include <dirent.h>
@@ -61,7 +61,7 @@ static void check_refused(const char *file, const char *offset, const char *reas
 	struct dataset dataset = { .samples = 4711 };
 	struct error error = { 0 };
 
-	ck_assert_int_lt(dataset_load(images, labels, &dataset, &error), 0);
+	ck_assert_int_lt(dataset_idx_load(images, labels, &dataset, &error), 0);
 	ck_assert_uint_eq(dataset.samples, 4711);
 	ck_assert_msg(strstr(error.text, file) != NULL, "no file in: %s", error.text);
 	ck_assert_msg(strstr(error.text, offset) != NULL, "no offset in: %s", error.text);
@@ -73,7 +73,7 @@ START_TEST(plain_files_load)
 	struct dataset dataset;
 	struct error error;
 
-	ck_assert_int_eq(dataset_load(images, labels, &dataset, &error), 0);
+	ck_assert_int_eq(dataset_idx_load(images, labels, &dataset, &error), 0);
 	ck_assert_uint_eq(dataset.samples, 3);
 	ck_assert_uint_eq(dataset.features, 4);
 	ck_assert_uint_eq(dataset.classes, 5);
@@ -91,18 +91,18 @@ START_TEST(gzip_in_a_folder_loads_the_same)
 	struct error error;
 	char path[160];
 
-	ck_assert_int_eq(dataset_load_folder(folder, "train", &plain, &error), 0);
+	ck_assert_int_eq(dataset_open(folder, DATASET_TRAIN, &plain, &error), 0);
 	snprintf(path, sizeof(path), "%s.gz", images);
 	gzFile file = gzopen(path, "wbe");
 	ck_assert_int_eq(gzwrite(file, image_bytes, sizeof(image_bytes)), sizeof(image_bytes));
 	ck_assert_int_eq(gzclose(file), Z_OK);
 	ck_assert_int_eq(unlink(images), 0);
-	ck_assert_int_eq(dataset_load_folder(folder, "train", &zipped, &error), 0);
+	ck_assert_int_eq(dataset_open(folder, DATASET_TRAIN, &zipped, &error), 0);
 	ck_assert_mem_eq(plain.pixels, zipped.pixels, 12);
 	ck_assert_uint_eq(plain.checksum, zipped.checksum);
 	dataset_close(&plain);
 	dataset_close(&zipped);
-	ck_assert_int_eq(dataset_load_folder(folder, "t10k", &plain, &error), -ENOENT);
+	ck_assert_int_eq(dataset_open(folder, DATASET_TEST, &plain, &error), -ENOENT);
 	ck_assert_ptr_nonnull(strstr(error.text, "t10k-images-idx3-ubyte"));
 }
 END_TEST
@@ -160,7 +160,7 @@ START_TEST(tiny_files_load_and_are_measured_right)
 
 	put(images, one_image, 17);
 	put(labels, one_label, 9);
-	ck_assert_int_eq(dataset_load(images, labels, &dataset, &error), 0);
+	ck_assert_int_eq(dataset_idx_load(images, labels, &dataset, &error), 0);
 	ck_assert_uint_eq(dataset.samples, 1);
 	ck_assert_uint_eq(dataset.pixels[0], 9);
 	dataset_close(&dataset);
@@ -186,7 +186,7 @@ START_TEST(damaged_gzip_is_named)
 	put(images, bytes, size);
 	struct dataset dataset;
 	struct error error;
-	ck_assert_int_eq(dataset_load(images, labels, &dataset, &error), 0);
+	ck_assert_int_eq(dataset_idx_load(images, labels, &dataset, &error), 0);
 	dataset_close(&dataset);
 	bytes[size - 6] ^= 1; /* its checksum */
 	put(images, bytes, size);
@@ -201,7 +201,7 @@ START_TEST(fashion_mnist_is_what_it_should_be)
 
 	if (access(FASHION, R_OK) != 0)
 		return; /* an optional package: the others test the code */
-	ck_assert_msg(dataset_load_folder(FASHION, "t10k", &dataset, &error) == 0, "%s",
+	ck_assert_msg(dataset_open(FASHION, DATASET_TEST, &dataset, &error) == 0, "%s",
 		      error.text);
 	ck_assert_uint_eq(dataset.samples, 10000);
 	ck_assert_uint_eq(dataset.features, 784);

@@ -1,6 +1,7 @@
 unit_tests += \
 	tests/unit/data \
 	tests/unit/dataset \
+	tests/unit/dataset_text \
 	tests/unit/method \
 	tests/unit/quadratic \
 	tests/unit/quant_vector \

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "agent/train/dataset_idx.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/train/dataset_stream.h"
+#include "lib/data/idx.h"
+
+/* 1 GiB: a hundred times Fashion-MNIST, and far from what would hurt the machine. */
+#define DATA_BYTES_MAX ((size_t)1 << 30)
+
+static void stream_done(struct stream **stream)
+{
+	stream_close(*stream);
+}
+
+static void bytes_free(uint8_t **bytes)
+{
+	free(*bytes);
+}
+
+static const char *idx_reason(enum iso_status status)
+{
+	if (status == ISO_E_MALFORMED)
+		return "not an IDX file (it starts with two zero bytes)";
+	if (status == ISO_E_VERSION)
+		return "values are not unsigned bytes (type 0x08)";
+	if (status == ISO_E_RANGE)
+		return "number or size of dimensions is out of range";
+	if (status == ISO_E_LONG)
+		return "bytes behind the last value";
+	return "file is cut off";
+}
+
+static int idx_error(const char *path, size_t offset, enum iso_status status, struct error *reterr)
+{
+	return error_set(reterr, -EBADMSG, "%s: offset %zu: %s", path, offset, idx_reason(status));
+}
+
+/* The values behind the header.  The header may have been read into the data already. */
+static int read_data(struct stream *stream, const char *path, const struct iso_idx *idx,
+		     const uint8_t *head, size_t head_bytes, uint8_t *data, struct error *reterr)
+{
+	size_t bad_offset, got, early = head_bytes - idx->data_offset;
+	uint8_t extra = 0;
+
+	if (early > idx->data_bytes)
+		return idx_error(path, idx->data_offset + idx->data_bytes, ISO_E_LONG, reterr);
+	memcpy(data, head + idx->data_offset, early);
+	int r = stream_read(stream, data + early, idx->data_bytes - early, &got, reterr);
+	if (r < 0)
+		return r;
+	size_t total = head_bytes + got;
+	if (total == idx->data_offset + idx->data_bytes) {
+		r = stream_read(stream, &extra, 1, &got, reterr);
+		if (r < 0)
+			return r;
+		total += got;
+	}
+	enum iso_status status = iso_idx_check(idx, total, &bad_offset);
+	if (status != ISO_OK)
+		return idx_error(path, bad_offset, status, reterr);
+	return 0;
+}
+
+static int read_idx(const char *path, struct iso_idx *ret_idx, uint8_t **ret_data,
+		    struct error *reterr)
+{
+	__attribute__((cleanup(stream_done))) struct stream *stream = NULL;
+	__attribute__((cleanup(bytes_free))) uint8_t *data = NULL;
+	uint8_t head[ISO_IDX_HEADER_MAX];
+	size_t head_bytes, bad_offset;
+	struct iso_idx idx;
+
+	int r = stream_open(path, &stream, reterr);
+	if (r < 0)
+		return r;
+	r = stream_read(stream, head, sizeof(head), &head_bytes, reterr);
+	if (r < 0)
+		return r;
+	enum iso_status status =
+	    iso_idx_decode(head, head_bytes, DATA_BYTES_MAX, &idx, &bad_offset);
+	if (status != ISO_OK)
+		return idx_error(path, bad_offset, status, reterr);
+	data = malloc(idx.data_bytes);
+	if (data == NULL)
+		return error_set(reterr, -ENOMEM, "%s: no memory for %zu bytes", path,
+				 idx.data_bytes);
+	r = read_data(stream, path, &idx, head, head_bytes, data, reterr);
+	if (r < 0)
+		return r;
+	*ret_idx = idx;
+	*ret_data = data;
+	data = NULL;
+	return 0;
+}
+
+int dataset_idx_load(const char *images_path, const char *labels_path, struct dataset *ret_dataset,
+		     struct error *reterr)
+{
+	__attribute__((cleanup(bytes_free))) uint8_t *pixels = NULL;
+	__attribute__((cleanup(bytes_free))) uint8_t *labels = NULL;
+	struct iso_idx images, marks;
+	uint8_t largest = 0;
+
+	int r = read_idx(images_path, &images, &pixels, reterr);
+	if (r < 0)
+		return r;
+	r = read_idx(labels_path, &marks, &labels, reterr);
+	if (r < 0)
+		return r;
+	if (images.dims < 2)
+		return error_set(reterr, -EBADMSG, "%s: offset 3: images need 2 dimensions or more",
+				 images_path);
+	if (marks.dims != 1)
+		return error_set(reterr, -EBADMSG, "%s: offset 3: labels have %u dimensions, not 1",
+				 labels_path, marks.dims);
+	if (marks.size[0] != images.size[0])
+		return error_set(reterr, -EBADMSG, "%s: offset 4: %u labels for %u images in %s",
+				 labels_path, marks.size[0], images.size[0], images_path);
+	for (uint32_t i = 0; i < marks.size[0]; i++)
+		largest = labels[i] > largest ? labels[i] : largest;
+	struct dataset dataset = {
+		.samples = images.size[0],
+		.features = (uint32_t)(images.data_bytes / images.size[0]),
+		.classes = largest + 1u,
+		.pixels = pixels,
+		.labels = labels,
+	};
+	pixels = NULL;
+	labels = NULL;
+	*ret_dataset = dataset;
+	return 0;
+}
+
+static int find_file(const char *folder, const char *set, const char *kind, char *path,
+		     size_t path_size, struct error *reterr)
+{
+	static const char *const endings[] = { "", ".gz" };
+
+	for (size_t i = 0; i < 2; i++) {
+		int length =
+		    snprintf(path, path_size, "%s/%s-%s-ubyte%s", folder, set, kind, endings[i]);
+
+		if (length < 0 || (size_t)length >= path_size)
+			return error_set(reterr, -ENAMETOOLONG, "%s: path is too long", folder);
+		if (access(path, R_OK) == 0)
+			return 0;
+	}
+	return error_errno(reterr, -errno, "%s/%s-%s-ubyte, with or without .gz", folder, set,
+			   kind);
+}
+
+int dataset_idx_load_folder(const char *folder, const char *set, struct dataset *ret_dataset,
+			    struct error *reterr)
+{
+	char images[PATH_MAX], labels[PATH_MAX];
+
+	int r = find_file(folder, set, "images-idx3", images, sizeof(images), reterr);
+	if (r < 0)
+		return r;
+	r = find_file(folder, set, "labels-idx1", labels, sizeof(labels), reterr);
+	if (r < 0)
+		return r;
+	return dataset_idx_load(images, labels, ret_dataset, reterr);
+}
