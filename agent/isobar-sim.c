@@ -17,6 +17,9 @@ static const struct {
 } commands[] = {
 	{ "shares", "rounds until many nodes share a budget as well as can be", sim_shares,
 	  sim_shares_usage },
+	{ "train", "methods and allocations compared, in simulated training", sim_train,
+	  sim_train_usage },
+	{ "list", "the scenarios that are installed", sim_list, sim_list_usage },
 };
 
 static int usage(void)

@@ -86,6 +86,14 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/node/node_status.c \
 	%D%/node/node_tick.c \
 	%D%/node/peers.c %D%/node/peers.h \
+	%D%/sim/scenario.c %D%/sim/scenario.h \
+	%D%/sim/scenario_schema.c \
+	%D%/sim/train.h \
+	%D%/sim/train_plot.c \
+	%D%/sim/train_print.c \
+	%D%/sim/train_problem.c %D%/sim/train_problem.h \
+	%D%/sim/train_run.c \
+	%D%/sim/train_world.c %D%/sim/train_world.h \
 	%D%/train/checkpoint.c %D%/train/checkpoint.h \
 	%D%/train/coordinator_admit.c %D%/train/coordinator_admit.h \
 	%D%/train/coordinator_conf.c %D%/train/coordinator_conf.h \
@@ -113,7 +121,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/train/worker_pool.c %D%/train/worker_pool.h \
 	%D%/train/worker_session.c %D%/train/worker_session.h \
 	%D%/train/workerlink.c %D%/train/workerlink.h
-%C%_libagent_a_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS) $(CONFUSE_CFLAGS) $(JANSSON_CFLAGS) \
+%C%_libagent_a_CPPFLAGS = $(AM_CPPFLAGS) -DISO_SCENARIODIR='"$(pkgdatadir)/scenarios"' $(LIBBPF_CFLAGS) $(CONFUSE_CFLAGS) $(JANSSON_CFLAGS) \
 	$(ZMQ_CFLAGS) $(CGROUP_CFLAGS) $(CAPNG_CFLAGS)
 
 agent_libs = %D%/libagent.a lib/libisobar.a \
@@ -156,9 +164,10 @@ bin_PROGRAMS += %D%/isobar-sim
 	%D%/sim/shares_plot.c \
 	%D%/sim/shares_print.c \
 	%D%/sim/shares_run.c \
-	%D%/sim/sim.h
+	%D%/sim/sim.h \
+	%D%/sim/train.c
 %C%_isobar_sim_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-%C%_isobar_sim_LDADD = $(agent_libs)
+%C%_isobar_sim_LDADD = $(agent_libs) $(BLAS_LIBS) $(ZLIB_LIBS)
 
 # Only these two compute: no BLAS in the enforcing daemon.
 pkglibexec_PROGRAMS += %D%/isobar-worker

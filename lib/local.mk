@@ -27,11 +27,15 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/ledger/registry_next.c \
 	%D%/ledger/registry_wish.c %D%/ledger/registry_wish.h \
 	%D%/quant/quant.c %D%/quant/quant.h \
+	%D%/sim/points.c %D%/sim/points.h \
+	%D%/sim/queue.h \
 	%D%/sim/site.c %D%/sim/site.h \
 	%D%/sim/speeds.c %D%/sim/speeds.h \
 	%D%/sim/swarm.c %D%/sim/swarm.h \
 	%D%/sim/times.c %D%/sim/times.h \
-	%D%/sim/training.h \
+	%D%/sim/training.c %D%/sim/training.h %D%/sim/training_state.h \
+	%D%/sim/training_regret.c \
+	%D%/sim/training_task.c \
 	%D%/trade/cost.c %D%/trade/cost.h \
 	%D%/trade/price.h \
 	%D%/trade/share.c %D%/trade/share.h \

@@ -15,4 +15,9 @@ typedef int sim_fn(int argc, char **argv);
 sim_fn sim_shares;
 void sim_shares_usage(void);
 
+/* train.c: methods and allocations compared, by scenarios; and which there are. */
+sim_fn sim_train, sim_list;
+void sim_train_usage(void);
+void sim_list_usage(void);
+
 #endif

@@ -103,6 +103,11 @@ static double move_s(const struct iso_speeds *speeds)
 					  : HUGE_VAL;
 }
 
+bool iso_speeds_will_change(const struct iso_speeds *speeds)
+{
+	return speeds->change < speeds->config.change_count;
+}
+
 double iso_speeds_next_s(const struct iso_speeds *speeds)
 {
 	return fmin(change_s(speeds), move_s(speeds));

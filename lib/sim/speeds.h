@@ -65,6 +65,9 @@ struct iso_speed iso_speeds_of(const struct iso_speeds *speeds, uint32_t worker)
 /* When the next change is; HUGE_VAL: never again. */
 double iso_speeds_next_s(const struct iso_speeds *speeds);
 
+/* Whether listed changes are still to come; shares may move without end. */
+bool iso_speeds_will_change(const struct iso_speeds *speeds);
+
 /* The next change of one worker, already in effect afterwards.  There must be one. */
 uint32_t iso_speeds_step(struct iso_speeds *speeds);
 

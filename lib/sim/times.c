@@ -43,7 +43,7 @@ static double draw_unit(const struct iso_law *law, uint64_t u, struct iso_rng *r
 	case ISO_LAW_HALF_NORMAL: return fabs(iso_draw_normal(rng));
 	case ISO_LAW_LOGNORMAL: return exp(law->shape * iso_draw_normal(rng));
 	case ISO_LAW_GAMMA: return iso_draw_gamma(rng, law->shape);
-	case ISO_LAW_TRACE: return law->trace[u % law->trace_count];
+	case ISO_LAW_TRACE: return law->trace[(law->trace_from + u) % law->trace_count];
 	}
 	return 1;
 }

@@ -30,6 +30,7 @@ struct iso_law {
 	double base, scale;   /* base >= 0, scale > 0 */
 	double shape;	      /* LOGNORMAL: standard deviation of the logarithm; GAMMA */
 	const double *trace;
+	uint32_t trace_from; /* the place of the first task's value */
 };
 
 /* False if times would not be positive and finite. */

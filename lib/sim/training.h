@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 #include "lib/rng.h"
+#include "lib/sgd/method.h"
 #include "lib/sim/times.h"
 #include "lib/status.h"
 
-struct iso_method;
 struct iso_speeds;
 struct iso_strategy;
 
@@ -42,8 +42,12 @@ struct iso_problem {
 struct iso_training_config {
 	uint32_t workers;	    /* n >= 1, up to 10^6 and more */
 	const struct iso_law *laws; /* of each worker, at speed and share 1; borrowed */
+	const struct iso_law
+	    *size; /* of a task, all workers alike: its time is multiplied; NULL: 1 */
 	uint64_t seed;
 	struct iso_method *method;     /* of n workers, nobody has joined; borrowed, as all below */
+	enum iso_method_kind kind;     /* of the method */
+	bool capped;		       /* ... by the strategy's allocation */
 	struct iso_strategy *strategy; /* NULL where the method needs no allocation */
 	uint64_t rounds_before;	       /* the strategy has seen so many already */
 	struct iso_speeds *speeds;     /* NULL: share and speed of everybody are 1 for ever */
@@ -53,7 +57,13 @@ struct iso_training_config {
 	 */
 	bool observe_wall;
 	struct iso_problem problem; /* params as in the method */
-	const double *means_s;	    /* n true means, to measure the regret; NULL: not measured */
+	/*
+	 * To measure the regret of the allocations: n true means, as laws give them.
+	 * NULL: not measured.  With speeds, a worker's mean changes with its share and
+	 * speed, and so does the best allocation.
+	 */
+	const double *means_s;
+	uint32_t batch; /* tasks of a round, B */
 };
 
 /* Bytes that init needs, aligned for uint64_t; 0 if out of range. */
@@ -91,13 +101,18 @@ enum iso_training_stop iso_training_run(struct iso_training *training,
 struct iso_training_totals {
 	double time_s;
 	uint64_t rounds, updates;
-	double worker_s;	    /* worker time, wall */
-	double cpu_s;		    /* the same in time on the CPU: weighted with the share */
-	double discarded_s;	    /* part of worker_s: stopped, ignored or lost computations */
-	uint64_t started, computed; /* computations; computed: those that came to their end */
-	uint64_t used, buffered, ignored; /* of computed, as the method said on arrival */
+	double worker_s;    /* worker time, wall */
+	double cpu_s;	    /* the same in time on the CPU: weighted with the share */
+	double discarded_s; /* part of worker_s: stopped, lost, or ignored on arrival */
+	uint64_t started;   /* computations that workers have begun */
+	uint64_t computed;  /* ... and ended; what the method made of them is in its totals: */
+	uint64_t used, buffered, ignored;
 	uint64_t stopped, lost; /* begun and never ended: by order, or since the worker left */
-	double regret_s;	/* sum over rounds of l(a, mu) - l(RAS(mu), mu); ATA (9) */
+	uint64_t running;
+	uint64_t delay_max, delay_sum; /* of used gradients, in updates */
+	/* Sum over rounds of l(a, mu) - l(RAS(mu), mu), l = max_i a_i mu_i: ATA (9). */
+	double regret_s;
+	uint64_t settled_round; /* the first one whose allocation did not explore; 0: none yet */
 	uint64_t events;
 	uint64_t digest; /* of every event so far: two runs with the same are the same */
 };

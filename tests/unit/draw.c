@@ -103,6 +103,7 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("draw");
 	TCase *tcase = tcase_create("variates");
 
+	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, gamma_variates_have_their_moments);
 	tcase_add_test(tcase, normal_variates_have_their_moments);
 	tcase_add_test(tcase, exponential_variates_have_their_moments);

@@ -15,6 +15,7 @@
 #include "agent/admin/cluster_conf.h"
 #include "agent/conf/conf.h"
 #include "agent/conf/confutil.h"
+#include "agent/sim/scenario.h"
 #include "agent/train/coordinator_conf.h"
 #include "lib/quantity.h"
 #include "tests/test.h"
@@ -27,7 +28,7 @@
 struct paragraph {
 	char section[32];
 	char name[64];
-	char value[96]; /* what follows the equals sign, such as "Ar time" */
+	char value[192]; /* what follows the equals sign, such as "Ar time" */
 	char *text;	/* up to the next item or the end of the list */
 };
 
@@ -175,7 +176,7 @@ static void check_type(const struct confutil_option *option, const struct paragr
 		[CONFUTIL_PATH] = "Ar path",	   [CONFUTIL_TEXT] = "Ar text",
 		[CONFUTIL_ADDRESS] = "Ar address", [CONFUTIL_KEY] = "Ar key",
 	};
-	char expected[96] = "Cm ";
+	char expected[192] = "Cm ";
 	char *out = expected + strlen(expected);
 
 	if (option->type != CONFUTIL_CHOICE) {
@@ -270,6 +271,12 @@ START_TEST(cluster_conf_has_a_paragraph_for_each_option_and_for_nothing_else)
 }
 END_TEST
 
+START_TEST(scenario_has_a_paragraph_for_each_option_and_for_nothing_else)
+{
+	check_page("isobar-scenario.5", scenario_schema());
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("man");
@@ -279,6 +286,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase,
 		       coordinator_conf_has_a_paragraph_for_each_option_and_for_nothing_else);
 	tcase_add_test(tcase, cluster_conf_has_a_paragraph_for_each_option_and_for_nothing_else);
+	tcase_add_test(tcase, scenario_has_a_paragraph_for_each_option_and_for_nothing_else);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -137,6 +137,7 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("speeds");
 	TCase *tcase = tcase_create("changes");
 
+	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, changes_come_in_their_order);
 	tcase_add_test(tcase, moving_shares_keep_their_sum_and_their_bounds);
 	tcase_add_test(tcase, what_makes_no_sense_is_refused);

@@ -116,6 +116,9 @@ START_TEST(a_trace_is_replayed_in_order)
 
 	for (uint64_t u = 0; u < 9; u++)
 		ck_assert_double_eq(iso_law_draw(&law, u, &rng), 1 + 2 * trace[u % 4]);
+	law.trace_from = 2;
+	for (uint64_t u = 0; u < 9; u++)
+		ck_assert_double_eq(iso_law_draw(&law, u, &rng), 1 + 2 * trace[(u + 2) % 4]);
 	ck_assert_uint_eq(rng.state, 5);
 }
 END_TEST
@@ -205,6 +208,7 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("times");
 	TCase *tcase = tcase_create("laws");
 
+	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, every_law_has_its_mean_and_variance);
 	tcase_add_test(tcase, a_law_of_a_mean_has_that_mean);
 	tcase_add_test(tcase, the_default_spreads_are_those_of_the_paper);

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_SIM_TRAIN_H
+#define ISO_SIM_TRAIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "agent/base/error.h"
+#include "agent/sim/scenario.h"
+#include "lib/sim/times.h"
+#include "lib/sim/training.h"
+
+/*
+ * Runs the curves of a scenario and shows them.  Everything here can be called
+ * from elsewhere, to make experiments of scenarios:
+ *
+ *	scenario_load(name, sets, count, &scenario, &error);
+ *	train_open(scenario, seed, &world, &error);
+ *	train_run(world, curve, progress, &result, &error);
+ *	... result.end.totals, result.samples[] ...
+ *	train_result_close(&result);
+ *	train_close(world);
+ *	free(scenario);
+ */
+
+/* A point of a curve. */
+struct train_sample {
+	struct iso_training_totals totals;
+	double measure; /* NaN: the problem is none */
+};
+
+struct train_result {
+	const struct scenario_curve *curve; /* in the scenario */
+	uint64_t seed;
+	enum iso_training_stop stop;
+	struct train_sample *samples; /* owns; the first at time 0, the last at the end */
+	size_t count;
+	struct train_sample end;
+	uint64_t digest; /* of all events, and of x: runs with the same one are the same */
+	size_t bytes;	 /* of method, allocation and driver */
+	double cpu_s;	 /* CPU time of the simulation, gradients included, measures not */
+	float *point;	 /* owns; x at the end, params floats */
+	uint32_t params;
+};
+
+/* What all curves of one seed have in common: task times, changes, the problem. */
+struct train_world;
+
+/* scenario is borrowed until train_close().  -EINVAL, -ENOMEM and the errors of reading files. */
+int train_open(const struct scenario *scenario, uint64_t seed, struct train_world **ret_world,
+	       struct error *reterr);
+struct train_world *train_close(struct train_world *world);
+
+/* The laws of the scenario's workers; borrowed. */
+const struct iso_law *train_laws(const struct train_world *world);
+/* Their means, and the least possible max_i a_i mu_i of a round of `batch` tasks. */
+const double *train_means(const struct train_world *world);
+
+/* Called now and then; part: how much of the run is done, 0 to 1. */
+struct train_progress {
+	void (*fn)(void *context, const struct scenario_curve *curve, uint64_t seed, double part);
+	void *context;
+};
+
+/* One curve, by its place in the scenario.  progress may be NULL. */
+int train_run(struct train_world *world, unsigned curve, const struct train_progress *progress,
+	      struct train_result *ret_result, struct error *reterr);
+void train_result_close(struct train_result *result);
+
+enum train_format { TRAIN_TEXT, TRAIN_CSV, TRAIN_JSON };
+
+void train_print_head(FILE *out, enum train_format format, bool timing,
+		      const struct scenario *scenario);
+void train_print(FILE *out, enum train_format format, bool timing, const struct scenario *scenario,
+		 const struct train_result *result, bool is_first);
+void train_print_end(FILE *out, enum train_format format);
+
+/* Every curve; of several seeds the median.  Into an SVG, or a PNG by its name. */
+int train_plot(const char *path, const struct scenario *scenario,
+	       const struct train_result *results, size_t count, struct error *reterr);
+
+#endif
