@@ -369,7 +369,8 @@ enum iso_status iso_trade_begin(struct iso_trade *trade, const struct iso_trade_
 		trade->started_ns = input->now_ns;
 		trade->before_ucpu = input->enforced_ucpu;
 	}
-	trade->hold = input->hold || !iso_trade_verified(trade);
+	trade->hold = input->hold || input->paused || !iso_trade_verified(trade);
+	trade->paused = input->paused;
 
 	int64_t credited = iso_ledger_begin(ledger);
 
@@ -473,7 +474,7 @@ int64_t iso_trade_commit(struct iso_trade *trade, uint64_t durable_seq)
 	trade->offer = iso_share_offer(&trade->cost, &trade->box, usable(trade, share_ucpu),
 				       relay_at(trade, share_ucpu));
 	trade->head_ucpu = iso_share_head(&trade->share, trade->box.ceiling_ucpu, share_ucpu);
-	if (trade_drains(trade))
+	if (trade_drains(trade) || trade->paused)
 		trade->head_ucpu = 0;
 	trade->degree = degree_of(trade);
 	/* At its end prices count no more until the next start; what was given still does. */

@@ -151,6 +151,7 @@ struct iso_trade_input {
 	int64_t ceiling_ucpu;   /* configured or effective, whichever is less, now; > 0 */
 	struct iso_cost cost;   /* with this tick's measured demand; passes iso_cost_check() */
 	bool hold;              /* give nothing, e.g. while the cgroup is in conflict */
+	bool paused;            /* neither give nor have room: the share stays as it is */
 	const struct iso_op *op; /* to apply in this tick; NULL: none; borrowed for the call */
 };
 

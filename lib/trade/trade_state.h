@@ -85,6 +85,7 @@ struct iso_trade {
 	uint32_t degree;                /* as last shown */
 	uint32_t gave_edge;             /* see iso_trade_status */
 	bool hold;                      /* of the tick under way */
+	bool paused;                    /* likewise */
 	struct iso_share_decision gave;
 	uint64_t received;
 	uint32_t drops[ISO_DROP_COUNT]; /* see iso_trade_dropped() */

@@ -24,7 +24,7 @@ struct side {
 	int64_t enforced_ucpu;
 	int64_t ceiling_ucpu;
 	int64_t demand_ucpu;
-	bool hold;
+	bool hold, paused;
 	uint64_t now_ns;
 	uint8_t message[ISO_EDGE_BYTES];
 };
@@ -85,6 +85,7 @@ static struct iso_trade_plan begin(struct side *side)
 			  .kappa = 1,
 			  .demand_ucpu = side->demand_ucpu },
 		.hold = side->hold,
+		.paused = side->paused,
 	};
 	struct iso_trade_plan plan;
 
@@ -296,6 +297,45 @@ START_TEST(a_held_node_receives_but_does_not_give)
 	tick(&left);
 	ck_assert_ok(hear(&right, left.message));
 	ck_assert_int_gt(tick(&right).credited_ucpu, 0);
+}
+END_TEST
+
+START_TEST(a_paused_node_keeps_its_share_whatever_the_others_have)
+{
+	set_up();
+	exchange();
+	left.paused = true;
+	for (int i = 0; i < 5; i++)
+		exchange();
+	ck_assert_int_eq(status_of(&left).share_ucpu, 1000000);
+	/* Nor does it take: now it is the one in need. */
+	left.demand_ucpu = 1600000;
+	right.demand_ucpu = 400000;
+	for (int i = 0; i < 5; i++)
+		exchange();
+	ck_assert_int_eq(status_of(&left).share_ucpu, 1000000);
+	ck_assert_int_eq(status_of(&right).share_ucpu, 1000000);
+	audit_proves(0);
+	left.paused = false;
+	for (int i = 0; i < 60; i++)
+		exchange();
+	ck_assert_double_eq_tol((double)status_of(&left).share_ucpu, 1600000, 2000);
+	audit_proves(-1);
+}
+END_TEST
+
+/* What was given before the other side could know of it still arrives. */
+START_TEST(a_paused_node_takes_in_what_is_under_way)
+{
+	set_up();
+	exchange();
+	struct iso_trade_plan plan = tick(&left);
+	ck_assert_int_gt(plan.debited_ucpu, 0);
+	right.paused = true;
+	ck_assert_ok(hear(&right, left.message));
+	ck_assert_int_eq(tick(&right).credited_ucpu, plan.debited_ucpu);
+	ck_assert_int_eq(right.enforced_ucpu, 1000000 + plan.debited_ucpu);
+	audit_proves(0);
 }
 END_TEST
 
@@ -866,6 +906,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, waits_until_its_transfer_is_acknowledged);
 	tcase_add_test(tcase, an_abort_gives_nothing_away);
 	tcase_add_test(tcase, a_held_node_receives_but_does_not_give);
+	tcase_add_test(tcase, a_paused_node_keeps_its_share_whatever_the_others_have);
+	tcase_add_test(tcase, a_paused_node_takes_in_what_is_under_way);
 	tcase_add_test(tcase, nothing_is_heard_before_the_incarnation_is_durable);
 	tcase_add_test(tcase, every_drop_has_its_reason);
 	tcase_add_test(tcase, a_long_silence_heals_by_itself);
