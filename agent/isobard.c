@@ -160,7 +160,7 @@ static int parse(int argc, char **argv, enum action *ret_action, const char **re
 	return -1;
 }
 
-static int log_level(int configured)
+static int level_of(int configured)
 {
 	static const int levels[] = {
 		[CONF_LOG_ERROR] = LOG_ERR,
@@ -187,7 +187,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "isobard: %s\n", error.text);
 		return EXIT_USAGE;
 	}
-	log_init(log_level(conf.log_level), getenv("JOURNAL_STREAM") != NULL);
+	log_init(level_of(conf.log_level), getenv("JOURNAL_STREAM") != NULL);
 	for (unsigned i = 0; i < conf.warning_count; i++)
 		log_warn("%s: %s", file, conf.warnings[i]);
 	switch (action) {

@@ -79,6 +79,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/node/job_limit.c \
 	%D%/node/journal.c %D%/node/journal.h \
 	%D%/node/node.c %D%/node/node.h %D%/node/node_private.h \
+	%D%/node/node_admin.c \
 	%D%/node/node_conf.c \
 	%D%/node/node_net.c \
 	%D%/node/node_ops.c \
@@ -148,6 +149,7 @@ bin_PROGRAMS += %D%/isobarctl
 	%D%/ctl/isobarctl_member.c \
 	%D%/ctl/isobarctl_registry.c \
 	%D%/ctl/isobarctl_status.c \
+	%D%/ctl/isobarctl_tell.c \
 	%D%/ctl/isobarctl_watch.c
 %C%_isobarctl_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_isobarctl_LDADD = $(agent_libs)

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 static struct {
@@ -21,6 +22,44 @@ void log_init(int level_max, bool with_prefix)
 {
 	logger.level_max = level_max;
 	logger.with_prefix = with_prefix;
+}
+
+void log_set_level(int level_max)
+{
+	logger.level_max = level_max;
+}
+
+int log_level(void)
+{
+	return logger.level_max;
+}
+
+static const struct {
+	const char *text;
+	int level;
+} levels[] = {
+	{ "error", LOG_ERR },
+	{ "warning", LOG_WARNING },
+	{ "info", LOG_INFO },
+	{ "debug", LOG_DEBUG },
+};
+
+bool log_level_parse(const char *text, int *ret_level)
+{
+	for (size_t i = 0; text != NULL && i < sizeof(levels) / sizeof(levels[0]); i++)
+		if (strcmp(text, levels[i].text) == 0) {
+			*ret_level = levels[i].level;
+			return true;
+		}
+	return false;
+}
+
+const char *log_level_text(int level)
+{
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+		if (levels[i].level == level)
+			return levels[i].text;
+	return "?";
 }
 
 void log_prepare(void)

@@ -171,6 +171,7 @@ static void put_identity(json_t *json, const struct status *status)
 	put(json, "cluster", text(status->cluster));
 	put(json, "admin", text(status->admin));
 	put(json, "draining", json_boolean(status->is_draining));
+	put(json, "frozen", json_boolean(status->is_frozen));
 	put(json, "generation", number(status->generation));
 	put(json, "halt", text(status->halt));
 	put(json, "last_op", number(status->last_op));

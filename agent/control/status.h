@@ -40,8 +40,8 @@ struct status_drop {
 struct status {
 	const char *node, *cluster, *instance, *version;
 	/*
-	 * ok drifted conflict gone degraded isolated dry-run; or where the node is in its life:
-	 * "waiting for admission", draining leaving left buried
+	 * ok drifted conflict gone degraded frozen isolated dry-run; or where the node is in its
+	 * life: "waiting for admission", draining leaving left buried
 	 */
 	const char *state;
 	const char *reason; /* NULL when there is nothing to say */
@@ -57,7 +57,7 @@ struct status {
 	const char *meter, *meter_reason; /* "ebpf" or "cpu.stat", and why not eBPF */
 	int64_t generation, incarnation;
 	const char *halt; /* as in the ledger; NULL: none */
-	bool is_draining, is_leaving;
+	bool is_draining, is_leaving, is_frozen;
 	int64_t last_op, last_op_ucpu;
 	const char *admin; /* where administrators are listened to; NULL: nowhere but here */
 	double uptime_s;

@@ -86,9 +86,11 @@ static struct cell duration(const json_t *value)
 static void print_head(FILE *out, const json_t *status)
 {
 	const char *state = text(status, "state");
+	bool is_frozen = json_is_true(get(status, "frozen")) && strcmp(state, "frozen") != 0;
 
-	fprintf(out, "node %s of cluster %s: %s\n", text(status, "node"), text(status, "cluster"),
-		strcmp(state, "dry-run") == 0 ? "DRY-RUN, no limit is written" : state);
+	fprintf(out, "node %s of cluster %s: %s%s\n", text(status, "node"), text(status, "cluster"),
+		strcmp(state, "dry-run") == 0 ? "DRY-RUN, no limit is written" : state,
+		is_frozen ? "; frozen" : "");
 	if (json_is_string(get(status, "reason")))
 		fprintf(out, "  because  %s\n", text(status, "reason"));
 	fputc('\n', out);

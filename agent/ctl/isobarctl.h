@@ -71,10 +71,14 @@ int ctl_socket(const struct ctl *ctl, char ret_path[CONTROL_PATH_BYTES]);
  */
 int ctl_ask(const char *path, const char *command, json_t **ret_reply);
 
+/* The same with a request that has more in it than its command; steals it. */
+int ctl_ask_this(const char *path, json_t *request, json_t **ret_reply);
+
 /* Indented, keys sorted, one newline at the end. */
 void ctl_print_json(const json_t *json);
 
 ctl_fn ctl_status, ctl_top, ctl_ledger, ctl_audit, ctl_check, ctl_keygen;
+ctl_fn ctl_freeze, ctl_thaw, ctl_log_level;
 ctl_fn ctl_registry, ctl_budget, ctl_join, ctl_drain, ctl_leave, ctl_bury, ctl_forget, ctl_watch,
     ctl_resume;
 

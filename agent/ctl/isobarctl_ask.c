@@ -103,8 +103,13 @@ static void advise(int r)
 
 int ctl_ask(const char *path, const char *command, json_t **ret_reply)
 {
+	return ctl_ask_this(path, json_pack("{s:s}", "command", command), ret_reply);
+}
+
+int ctl_ask_this(const char *path, json_t *request, json_t **ret_reply)
+{
 	struct error error;
-	json_t *request = json_pack("{s:s}", "command", command), *reply = NULL;
+	json_t *reply = NULL;
 	int r = control_call(path, request, PATIENCE_NS, &reply, &error);
 
 	json_decref(request);

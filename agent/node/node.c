@@ -86,6 +86,10 @@ static int open_state(struct node *node, struct iso_record *ret_record, struct e
 	if (r < 0)
 		return r;
 	node->durable_seq = ret_record->seq;
+	node->is_frozen = node_is_frozen(node->state_fd);
+	if (node->is_frozen)
+		log_warn("node %s: frozen since before this start: it does not trade until "
+			 "isobarctl thaw", conf->node);
 	tell_budget(node, ret_record);
 	if (peers_load(conf, node->state_fd, conf->state_directory, &node->peers, &error) < 0)
 		log_warn("%s: who is named there alone is not reached until an administrator "

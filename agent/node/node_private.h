@@ -60,6 +60,7 @@ struct node {
 	uint64_t ticks;
 	uint64_t journal_writes;
 	bool failed;
+	bool is_frozen;          /* an administrator has stopped trading */
 	struct node_op ops[NODE_OPS_MAX]; /* the oldest first */
 	unsigned op_count;
 	bool has_share;          /* admitted, and has not left */
@@ -90,6 +91,12 @@ json_t *node_command_op(void *context, const json_t *request, const struct contr
 json_t *node_command_admit(void *context, const json_t *request,
 			   const struct control_token *token);
 json_t *node_command_ledger(void *context, const json_t *request);
+json_t *node_command_freeze(void *context, const json_t *request);
+json_t *node_command_thaw(void *context, const json_t *request);
+json_t *node_command_log_level(void *context, const json_t *request);
+
+/* Whether trading has been stopped, perhaps before this start. */
+bool node_is_frozen(int state_fd);
 
 /* Makes the trading core anew from a record, with the peers as they are. */
 int node_open_trade(struct node *node, const struct iso_record *record, struct error *reterr);

@@ -88,6 +88,13 @@ struct node_standing node_standing(const struct node *node, const struct iso_tra
 		standing.name = "draining";
 		snprintf(reason, size, "what is above the floor is given away");
 	}
+	if (node->is_frozen && standing.name != NULL) {
+		/* What should be given is not: that is why it takes so long. */
+		size_t used = strlen(reason);
+
+		snprintf(reason + used, size - used, "; frozen: nothing is given before "
+			 "isobarctl thaw");
+	}
 	return standing;
 }
 

@@ -130,6 +130,11 @@ static const char *node_state(const struct node *node, const struct iso_trade_st
 	}
 	if (strcmp(state, "ok") != 0)
 		return state;
+	if (node->is_frozen) {
+		*ret_reason = "an administrator has stopped trading; the share stays as it is and "
+			      "is enforced, until isobarctl thaw";
+		return "frozen";
+	}
 	if (!is_isolated(node))
 		return state;
 	if (trade->drops[ISO_DROP_CONFIG] > 0)
@@ -260,6 +265,7 @@ static void fill_life(struct status *status, const struct node *node,
 	status->incarnation = trade->inc;
 	status->halt = status_halt_name(trade->halt);
 	status->is_draining = (trade->flags & ISO_NODE_DRAINING) != 0;
+	status->is_frozen = node->is_frozen;
 	status->is_leaving = (trade->flags & ISO_NODE_LEAVING) != 0;
 	status->last_op = (int64_t)trade->last_op;
 	status->last_op_ucpu = trade->last_op_ucpu;
@@ -360,5 +366,8 @@ const struct control_command node_commands[] = {
 	{ .name = "ledger", .fn = node_command_ledger },
 	{ .name = "op", .changes_state = true, .later = node_command_op },
 	{ .name = "admit", .changes_state = true, .later = node_command_admit },
+	{ .name = "freeze", .changes_state = true, .fn = node_command_freeze },
+	{ .name = "thaw", .changes_state = true, .fn = node_command_thaw },
+	{ .name = "log-level", .changes_state = true, .fn = node_command_log_level },
 };
 const size_t node_command_count = sizeof(node_commands) / sizeof(node_commands[0]);

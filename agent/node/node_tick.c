@@ -136,6 +136,7 @@ static enum iso_status begin(struct node *node, const struct iso_op *op,
 		/* The last of the share goes when nobody needs a quota any more. */
 		.hold = view->hold || (node->is_leaving && !node->is_empty) ||
 			(op != NULL && op->kind == ISO_OP_LEAVE),
+		.paused = node->is_frozen,
 		.op = op,
 	};
 

@@ -10,6 +10,7 @@ cli_tests = \
 	%D%/quickstart.sh \
 	%D%/sim.sh \
 	%D%/status.sh \
+	%D%/tell.sh \
 	%D%/usage.sh
 dist_check_SCRIPTS += $(cli_tests)
 TESTS += $(cli_tests)

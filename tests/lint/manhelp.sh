@@ -43,8 +43,8 @@ for binary in $programs; do
 		grep -q -e "$option\$" "$scratch/help" || { echo "$name: $option is used and not listed"; status=1; }
 	done <"$scratch/used"
 	grep -q '^commands:' "$scratch/text" || continue
-	sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' "$scratch/text" >"$scratch/help"
-	sed -n '/^\.Ss Commands/,/^\.Sh/s/^\.It Ic \([a-z]*\).*/\1/p' "$page" >"$scratch/page"
+	sed -n '/^commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p' "$scratch/text" >"$scratch/help"
+	sed -n '/^\.Ss Commands/,/^\.Sh/s/^\.It Ic \([a-z-]*\).*/\1/p' "$page" >"$scratch/page"
 	compare "$name: commands"
 	while read -r command; do
 		grep -q "^\.Dl $name $command" "$page" || { echo "$name $command: no example"; status=1; }

@@ -84,7 +84,7 @@ START_TEST(what_is_unknown_is_null)
 	   "\"ceiling_ucpu\":null,\"cluster\":null,\"debt_ns\":null,\"demand_ucpu\":null,"
 	   "\"draining\":false,"
 	   "\"effective_by\":null,\"effective_ucpu\":null,\"enforced_ucpu\":null,"
-	   "\"floor_ucpu\":null,\"generation\":null,"
+	   "\"floor_ucpu\":null,\"frozen\":false,\"generation\":null,"
 	   "\"guard\":{\"auto_burial\":false,\"lease_s\":null,\"pid\":null,\"reason\":null,"
 	   "\"restarts\":null,\"state\":\"off\",\"watchdog\":null},"
 	   "\"halt\":null,\"incarnation\":null,\"instance\":null,"
