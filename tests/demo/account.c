@@ -21,7 +21,7 @@ static const struct reason {
 
 struct account {
 	const char *method, *allocation;
-	double rounds, wall_s, worker_s, discarded_s, greedy_s, accuracy;
+	double rounds, updates, wall_s, worker_s, discarded_s, greedy_s, accuracy;
 	double used, discarded[REASONS_COUNT];
 };
 
@@ -46,6 +46,7 @@ static struct account account_of(const struct demo *demo)
 		.method = text(status, "method"),
 		.allocation = text(status, "allocation"),
 		.rounds = number(status, "round"),
+		.updates = number(status, "round"),
 		.wall_s = number(status, "elapsed_s"),
 		.worker_s = number(status, "worker_cpu_ns") / ISO_NS_PER_S,
 		.discarded_s = number(status, "discarded_cpu_ns") / ISO_NS_PER_S,
@@ -119,11 +120,12 @@ json_t *account_describe(const struct demo *demo)
 
 	for (size_t i = 0; i < REASONS_COUNT; i++)
 		json_object_set_new(reasons, REASONS[i].key, integer(account.discarded[i]));
-	return json_pack(
-	    "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "method", account.method,
-	    "allocation", account.allocation, "rounds", integer(account.rounds), "wall_s",
-	    real(account.wall_s), "worker_s", real(account.worker_s), "discarded_worker_s",
-	    real(account.discarded_s), "greedy_worker_s", real(account.greedy_s), "accuracy",
-	    real(account.accuracy), "computed", integer(account.used + discarded(&account)), "used",
-	    integer(account.used), "discarded", reasons);
+	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "method",
+			 account.method, "allocation", account.allocation, "rounds",
+			 integer(account.rounds), "updates", integer(account.updates), "wall_s",
+			 real(account.wall_s), "worker_s", real(account.worker_s),
+			 "discarded_worker_s", real(account.discarded_s), "greedy_worker_s",
+			 real(account.greedy_s), "accuracy", real(account.accuracy), "computed",
+			 integer(account.used + discarded(&account)), "used", integer(account.used),
+			 "discarded", reasons);
 }

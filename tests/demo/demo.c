@@ -22,6 +22,7 @@
 
 #include "lib/quantity.h"
 #include "tests/demo/checks.h"
+#include "tests/demo/compare.h"
 #include "tests/demo/run.h"
 #include "tests/demo/setup.h"
 #include "tests/demo/training.h"
@@ -72,15 +73,18 @@ static void usage(FILE *to)
 	put_names(to, TRAINING_ALLOCATION, "allocation", "who gets how many tasks:");
 	put_names(to, TRAINING_PARTITION, "partition",
 		  "how the samples are split among the nodes:");
-	fputs("  --alpha NUMBER     of the partition dirichlet: the smaller, the less alike (0.5)\n"
-	      "  --learning-rate X  step size (what suits the method)\n"
-	      "  --data DIRECTORY   the data set (/usr/share/datasets/fashion-mnist)\n"
-	      "  --json FILE        the report with every sample\n"
-	      "  --plot FILE.svg    a picture of shares, demand and accuracy (needs gnuplot)\n"
-	      "  --dry-run          trade, but write no quota; so it is without root\n"
-	      "  --keep             keep the directory with logs and configurations\n"
-	      "\n",
-	      to);
+	fputs(
+	    "  --alpha NUMBER     of the partition dirichlet: the smaller, the less alike (0.5)\n"
+	    "  --learning-rate X  step size (what suits the method)\n"
+	    "  --compare LIST     METHOD+ALLOCATION,METHOD,+ALLOCATION: one run after the other,\n"
+	    "                     and a table of what each cost and reached\n"
+	    "  --data DIRECTORY   the data set (/usr/share/datasets/fashion-mnist)\n"
+	    "  --json FILE        the report with every sample\n"
+	    "  --plot FILE.svg    a picture of shares, demand and accuracy (needs gnuplot)\n"
+	    "  --dry-run          trade, but write no quota; so it is without root\n"
+	    "  --keep             keep the directory with logs and configurations\n"
+	    "\n",
+	    to);
 	fprintf(
 	    to,
 	    "Runs shorter than %d s, or %d s a node, do not show whether shares follow demand,\n"
@@ -161,7 +165,7 @@ static void parse_one(struct options *options, int option, const char *value)
 	}
 }
 
-static struct options parse(int argc, char **argv)
+static struct options parse(int argc, char **argv, struct compare *ret_compare)
 {
 	static const struct option longs[] = {
 		{ "seconds", required_argument, NULL, 's' },
@@ -172,6 +176,7 @@ static struct options parse(int argc, char **argv)
 		{ "partition", required_argument, NULL, 'r' },
 		{ "alpha", required_argument, NULL, 'A' },
 		{ "learning-rate", required_argument, NULL, 'l' },
+		{ "compare", required_argument, NULL, 'c' },
 		{ "data", required_argument, NULL, 'd' },
 		{ "json", required_argument, NULL, 'j' },
 		{ "plot", required_argument, NULL, 'p' },
@@ -185,12 +190,17 @@ static struct options parse(int argc, char **argv)
 		.seconds = 60,
 		.nodes = 4,
 		.budget_ucpu = default_budget(),
-		.training = { .allocation = "ata", .partition = "dirichlet" },
+		.training = { .partition = "dirichlet" },
 		.data = "/usr/share/datasets/fashion-mnist",
 	};
 
+	const char *list = NULL;
+
 	for (int option; (option = getopt_long(argc, argv, "", longs, NULL)) != -1;)
-		parse_one(&options, option, optarg);
+		if (option == 'c')
+			list = optarg;
+		else
+			parse_one(&options, option, optarg);
 	if (optind < argc)
 		refuse("'%s' is not an option; see --help", argv[optind]);
 	if (options.budget_ucpu / options.nodes < NODE_UCPU_MIN)
@@ -200,7 +210,8 @@ static struct options parse(int argc, char **argv)
 		must_be_writable("json", options.json_path);
 	if (options.plot_path != NULL)
 		must_be_writable("plot", options.plot_path);
-	if (training_check(&options, &error) != 0)
+	if (training_check(&options, &error) != 0 ||
+	    (list != NULL && compare_parse(list, &options, ret_compare, &error) != 0))
 		refuse("%s", error.text);
 	if (access(options.data, R_OK | X_OK) != 0)
 		refuse("no data set in %s: %s; install dataset-fashion-mnist", options.data,
@@ -253,46 +264,22 @@ static void find_programs(struct demo *demo)
 	snprintf(demo->programs, sizeof(demo->programs), "%s", dirname(dirname(dirname(path))));
 }
 
-/* Waits for the run to end and hands on the signals that come meanwhile. */
-static int guard(pid_t runner)
-{
-	sigset_t set;
-	int signal, status;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGCHLD);
-	while (waitpid(runner, &status, WNOHANG) != runner)
-		if (sigwait(&set, &signal) == 0 && signal != SIGCHLD)
-			(void)kill(runner, signal);
-	if (WIFEXITED(status))
-		return WEXITSTATUS(status);
-	fprintf(stderr, "demo: the run was ended by signal %d (%s)\n", WTERMSIG(status),
-		strsignal(WTERMSIG(status)));
-	return 1;
-}
-
 /*
  * Two processes: the run, and its guard, which makes the places, waits, and
  * removes them and whatever still runs, even if the run crashed.
  */
-int main(int argc, char **argv)
+static int guarded_run(const struct options *options)
 {
 	static struct demo demo;
 	struct error error = { 0 };
 
-	/* Unprivileged programs must be able to read what is made for them. */
-	umask(022);
-	demo.options = parse(argc, argv);
+	demo.options = *options;
 	demo.observer_fd = -1;
 	for (unsigned i = 0; i < HISTORY_NODES_MAX; i++)
 		demo.nodes[i].quota = (struct quota_files){ .quota_fd = -1, .period_fd = -1 };
 	find_programs(&demo);
 	find_means(&demo);
 	announce(&demo.options);
-	watch_block_signals();
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
 		refuse("prctl: %s", strerror(errno));
 	setup_sweep(&demo);
@@ -308,9 +295,22 @@ int main(int argc, char **argv)
 			_exit(1);
 		exit(run(&demo));
 	}
-	int status = runner > 0 ? guard(runner) : 1;
+	int status = runner > 0 ? watch_child(runner) : 1;
 	unsigned left = setup_remove(&demo);
 	if (left > 0)
 		fprintf(stderr, "demo: cleaned up %u things that the run had left\n", left);
 	return status == 0 && left > 0 ? 1 : status;
+}
+
+int main(int argc, char **argv)
+{
+	static struct compare compare;
+	struct options options = parse(argc, argv, &compare);
+
+	/* Unprivileged programs must be able to read what is made for them. */
+	umask(022);
+	watch_block_signals();
+	if (compare.count > 0)
+		return compare_run(&compare, &options, guarded_run);
+	return guarded_run(&options);
 }

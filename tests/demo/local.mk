@@ -19,6 +19,7 @@ noinst_LIBRARIES += %D%/libdemo.a
 %C%_libdemo_a_SOURCES = \
 	%D%/account.c %D%/account.h \
 	%D%/checks.c %D%/checks.h \
+	%D%/compare.c %D%/compare.h \
 	%D%/demo.h \
 	%D%/files.c %D%/files.h \
 	%D%/groups.c %D%/groups.h \

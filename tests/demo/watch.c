@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/base/clock.h"
@@ -31,6 +32,21 @@ void watch_block_signals(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	/* Who listens to our output may leave; we clean up all the same. */
 	signal(SIGPIPE, SIG_IGN);
+}
+
+int watch_child(pid_t pid)
+{
+	sigset_t set = signals();
+	int signal, status;
+
+	while (waitpid(pid, &status, WNOHANG) != pid)
+		if (sigwait(&set, &signal) == 0 && signal != SIGCHLD)
+			(void)kill(pid, signal);
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	fprintf(stderr, "demo: the run was ended by signal %d (%s)\n", WTERMSIG(status),
+		strsignal(WTERMSIG(status)));
+	return 1;
 }
 
 int watch_open(struct demo *demo)

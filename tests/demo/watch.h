@@ -7,6 +7,12 @@
 /* Signals that end a run, and SIGCHLD: blocked here and in what is forked from here. */
 void watch_block_signals(void);
 
+/*
+ * Waits for a child to end and hands on the signals that come meanwhile.  Its
+ * exit status; 1, and says so, if a signal ended it.
+ */
+int watch_child(pid_t pid);
+
 /* Opens demo->signal_fd; 0 or -errno. */
 int watch_open(struct demo *demo);
 

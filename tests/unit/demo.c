@@ -11,7 +11,6 @@
 
 #include "tests/demo/checks.h"
 #include "tests/demo/ledger.h"
-#include "tests/demo/training.h"
 
 /*
  * Three nodes in a ring with 0.9 CPU; node 1 has sent 50 mCPU to node 2, who
@@ -282,24 +281,6 @@ START_TEST(a_moving_share_is_no_excess)
 }
 END_TEST
 
-START_TEST(what_the_coordinator_would_refuse_is_refused_in_its_words)
-{
-	struct options options = { .nodes = 4, .data = "/data", .budget_ucpu = 900000 };
-
-	ck_assert_msg(training_check(&options, &error) == 0, "%s", error.text);
-	options.training.partition = "iid";
-	options.training.allocation = "gta";
-	ck_assert_msg(training_check(&options, &error) == 0, "%s", error.text);
-	options.training.allocation = "atta";
-	ck_assert_int_eq(training_check(&options, &error), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(error.text, "'atta' is not one of ata, "));
-	options.training.allocation = "ata";
-	options.training.alpha = "-1";
-	ck_assert_int_eq(training_check(&options, &error), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(error.text, "dirichlet-alpha"));
-}
-END_TEST
-
 START_TEST(a_run_without_samples_holds_nothing)
 {
 	memset(&demo, 0, sizeof(demo));
@@ -358,7 +339,6 @@ Suite *test_suite(void)
 	tcase_add_test(checks, judges_rise_and_fall_by_settled_means);
 	tcase_add_test(checks, finds_the_worst_window);
 	tcase_add_test(checks, a_moving_share_is_no_excess);
-	tcase_add_test(checks, what_the_coordinator_would_refuse_is_refused_in_its_words);
 	tcase_add_test(checks, a_run_without_samples_holds_nothing);
 	tcase_add_test(checks, what_is_not_judged_is_listed_as_such);
 	suite_add_tcase(suite, checks);

@@ -1,8 +1,9 @@
 unit_tests += %D%/demand %D%/draw %D%/quantity %D%/rng
 unit_tests += %D%/cpuclock %D%/meter %D%/procuse
 
-unit_tests += %D%/demo %D%/observer
+unit_tests += %D%/demo %D%/demo_training %D%/observer
 %C%_demo_LDADD = tests/demo/libdemo.a $(test_libs)
+%C%_demo_training_LDADD = tests/demo/libdemo.a $(test_libs)
 %C%_observer_LDADD = tests/demo/libobserver.a $(test_libs)
 include tests/unit/train.mk
 
