@@ -19,6 +19,7 @@ lib_libisobar_a_SOURCES += \
 	lib/sgd/board.c lib/sgd/board.h \
 	lib/sgd/method.c lib/sgd/method.h \
 	lib/sgd/method_event.c \
+	lib/sgd/method_state.c \
 	lib/sgd/pace.c lib/sgd/pace.h \
 	lib/sgd/round.c lib/sgd/round.h \
 	lib/sgd/rule.h \

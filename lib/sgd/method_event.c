@@ -61,6 +61,7 @@ void iso_method_join(struct iso_method *method, uint32_t index, uint32_t depth)
 	iso_method_leave(method, index);
 	worker->depth = depth < method->config.depth_max ? depth : method->config.depth_max;
 	worker->point = method->totals.updates;
+	worker->has_point = false;
 	method->present++;
 	method->rule->join(method, index);
 	assert_valid(method);
@@ -242,8 +243,9 @@ static struct iso_method_order hand_out(struct iso_method *method, uint32_t inde
 	uint32_t count = worker->pending;
 
 	assert(method->pending >= count);
-	if (!method->rule->last_point)
+	if (!method->rule->last_point || !worker->has_point)
 		worker->point = method->totals.updates;
+	worker->has_point = true;
 	assert(worker->point <= method->totals.updates);
 	worker->pending = 0;
 	method->pending -= count;

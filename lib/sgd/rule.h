@@ -14,14 +14,15 @@
 #define ISO_RULE_NONE UINT32_MAX /* no worker, the end of a list */
 
 struct iso_rule_worker {
-	uint64_t point;	    /* version it was last given */
-	uint32_t depth;	    /* 0: absent */
+	uint64_t point;     /* version it was last given */
+	uint32_t depth;     /* 0: absent */
 	uint32_t in_flight; /* handed out, on its way */
 	uint32_t pending;   /* ordered, not handed out yet */
-	uint32_t tasks;	    /* allocation: left to start (capped), or a_i + 1 (sgd-ata) */
+	uint32_t tasks;     /* allocation: left to start (capped), or a_i + 1 (sgd-ata) */
 	uint32_t arrived;   /* sgd-ata: of its tasks */
-	uint32_t next;	    /* in the queue of orders */
+	uint32_t next;      /* in the queue of orders */
 	uint32_t next_idle; /* in the queue of workers that are done (minibatch) */
+	bool has_point;     /* false: its next START is at the current point */
 	bool queued;
 	bool stop;
 	bool idle;     /* in that queue */
@@ -37,18 +38,19 @@ struct iso_rule_queue {
 /* One mean a worker, of gradients at one point, and the sum of the means. */
 struct iso_rule_entry {
 	uint64_t version;
-	uint64_t fresh_at; /* `fresh` is of this version of x; after an update it is 0 */
-	uint32_t count;	   /* gradients in the mean; 0: empty */
-	uint32_t fresh;	   /* of them, in no update yet */
+	uint64_t use;   /* `fresh` was counted before this use of the table; 0 after it */
+	uint32_t count; /* gradients in the mean; 0: empty */
+	uint32_t fresh; /* of them, in no update yet */
 };
 
 struct iso_rule_table {
 	struct iso_rule_entry *entries; /* by worker */
-	float *means;			/* params each */
+	float *means;                   /* params each */
 	double *sum;
 	uint32_t filled;
-	uint64_t fresh_delay; /* sum over all fresh gradients of their delay now */
-	uint64_t fresh;	      /* all in all */
+	uint64_t uses;           /* updates made with it */
+	uint64_t fresh;          /* gradients that no update has used yet */
+	uint64_t fresh_versions; /* the sum of their versions */
 };
 
 /* A computation in flight: ringmaster-stops must find those that have become too old. */
@@ -82,12 +84,12 @@ struct iso_method {
 	/* Tables. */
 	struct iso_rule_table table;
 	struct iso_rule_table table_next; /* ringleader: of the next round */
-	uint32_t missing;		  /* present workers without an entry */
-	uint32_t updates_left;		  /* ringleader: workers whose update is to be made */
-	bool updating;			  /* ringleader: phase 2; ia2sgd: warmed up */
-	uint64_t oldest;		  /* ringleader: version in the table */
-	double inverse_sum;		  /* malenia: sum of 1/B_i over present workers */
-	uint64_t forget_at;		  /* ia2sgd: update that drops entries of the absent */
+	uint32_t missing;                 /* present workers without an entry */
+	uint32_t updates_left;            /* ringleader: workers whose update is to be made */
+	bool updating;                    /* ringleader: phase 2; ia2sgd: warmed up */
+	uint64_t oldest;                  /* ringleader: version in the table */
+	double inverse_sum;               /* malenia: sum of 1/B_i over present workers */
+	uint64_t forget_at;               /* ia2sgd: update that drops entries of the absent */
 
 	struct iso_rule_flight *flights; /* worker i: depth_max from i depth_max */
 	struct iso_rule_queue by_age;
@@ -105,10 +107,10 @@ struct iso_rule {
 	enum iso_method_verdict (*arrive)(struct iso_method *method,
 					  const struct iso_method_arrival *arrival);
 	void (*lost)(struct iso_method *method, uint32_t worker, uint32_t count);
-	bool round_sum;	 /* needs `sum` */
-	bool table;	 /* needs `table` */
+	bool round_sum;  /* needs `sum` */
+	bool table;      /* needs `table` */
 	bool table_next; /* needs `table_next` */
-	bool flights;	 /* needs `flights` */
+	bool flights;    /* needs `flights` */
 	bool same_point; /* all in flight is at the current version */
 	bool last_point; /* a START is at the point the worker was last given */
 };
@@ -137,6 +139,14 @@ static inline uint32_t iso_rule_outstanding(const struct iso_rule_worker *worker
 static inline uint64_t iso_rule_outstanding_all(const struct iso_method *method)
 {
 	return method->totals.in_flight + method->pending;
+}
+
+/* Gradients of the entry that no update has used yet. */
+static inline uint32_t iso_rule_fresh(const struct iso_rule_table *table,
+				      const struct iso_rule_entry *entry)
+{
+	assert(entry->fresh <= entry->count);
+	return entry->use == table->uses ? entry->fresh : 0;
 }
 
 /* Orders `count` more computations of a present worker. */

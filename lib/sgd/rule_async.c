@@ -7,13 +7,13 @@
  * One update for each gradient, as it comes; its worker goes on at the new point.
  *
  * asgd: x -= gamma g, whatever the delay (Ringmaster section 2.2, R infinite; capped: ATA
- *	algorithm 7).
+ *      algorithm 7).
  * delay-adaptive: x -= gamma n / max(n, delay) g, with n the workers that are present.
  * naive-optimal (Ringmaster algorithm 3): asgd, but only admitted workers start.
  * ringmaster (algorithm 4): a gradient with a delay of R or more is ignored, and its worker
- *	starts at the current point.
+ *      starts at the current point.
  * ringmaster-stops (algorithm 5): a computation whose delay becomes R is stopped in the same
- *	event, and its worker starts at the new point: what arrives is never ignored.
+ *      event, and its worker starts at the new point: what arrives is never ignored.
  *
  * A newcomer starts at once, lost work is replaced by a start of the same worker; a
  * leaver changes nothing but n.  Capped, each start of a round uses up one of the

@@ -10,17 +10,17 @@
  * Rounds that average gradients at one point x^k.
  *
  * minibatch (ATA algorithm 1): worker i computes a_i; x -= gamma / B sum of the B.  Lost work,
- *	and that of a worker that leaves, is done by others: first by those that have
- *	finished their own, in the order in which they did, which the fast ones do first.
- *	So a round ends as long as one worker is present, and its step is always
- *	the mean of B gradients.
+ *      and that of a worker that leaves, is done by others: first by those that have
+ *      finished their own, in the order in which they did, which the fast ones do first.
+ *      So a round ends as long as one worker is present, and its step is always
+ *      the mean of B gradients.
  * rennala (Ringmaster section 2.2): every worker computes one after the other; when S are in,
- *	x -= gamma / S sum, and the rest is stopped.  A newcomer joins the round.
+ *      x -= gamma / S sum, and the rest is stopped.  A newcomer joins the round.
  * sgd-ata (ATA appendix B, own data): worker i computes a_i + 1; x -= gamma / n sum over
- *	the workers of the mean of theirs.  Lost work is done again by its worker.  If a
- *	worker leaves in mid-round, the c of its a_i + 1 gradients that are in stay, and it
- *	weighs c / (a_i + 1) instead of 1 in the mean: the step leans to those that stayed.
- *	If nothing is in and nobody left, the round ends without a step.
+ *      the workers of the mean of theirs.  Lost work is done again by its worker.  If a
+ *      worker leaves in mid-round, the c of its a_i + 1 gradients that are in stay, and it
+ *      weighs c / (a_i + 1) instead of 1 in the mean: the step leans to those that stayed.
+ *      If nothing is in and nobody left, the round ends without a step.
  */
 
 static void gather(struct iso_method *method)

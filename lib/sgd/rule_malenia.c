@@ -6,7 +6,7 @@
 /*
  * malenia (Ringleader section 3.3): all workers compute at x^k, each on its own data, until
  *
- *	( (1/n) sum_i 1/B_i )^-1 >= S/n
+ *      ( (1/n) sum_i 1/B_i )^-1 >= S/n
  *
  * with B_i the gradients of worker i so far; then x -= gamma (1/n) sum_i (1/B_i) sum_j g_ij and
  * the rest is stopped.

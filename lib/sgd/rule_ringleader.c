@@ -7,13 +7,13 @@
  * ringleader (arXiv 2509.22860): data is heterogeneous, and no gradient is thrown away.
  * A table has the mean of each worker's gradients.  A round is
  *
- *	phase 1: until every worker has an entry, arrivals go into it; a worker continues
- *		at the point it last received.
- *	phase 2: exactly one update for each worker.  The one that completed the table is first;
- *		then each arrival of a worker without its update goes into the table, x moves by
- *		-gamma (1/n) sum of the means, and the worker is given the new point.  What comes
- *		from the others is kept in a second table, and they continue at their point.
- *	Then the second table becomes the first.
+ *      phase 1: until every worker has an entry, arrivals go into it; a worker continues
+ *              at the point it last received.
+ *      phase 2: exactly one update for each worker.  The one that completed the table is first;
+ *              then each arrival of a worker without its update goes into the table, x moves by
+ *              -gamma (1/n) sum of the means, and the worker is given the new point.  What comes
+ *              from the others is kept in a second table, and they continue at their point.
+ *      Then the second table becomes the first.
  *
  * So an entry holds gradients of one point, and delays are at most 2n - 2.
  *
@@ -85,9 +85,10 @@ static void update_for(struct iso_method *method, uint32_t index)
 	worker->expected = false;
 	method->updates_left--;
 	worker->point = method->totals.updates;
+	worker->has_point = false;
 }
 
-/* Capped: will it deliver nothing more before its update? */
+/* Capped: it will deliver nothing more before its update. */
 static void update_if_idle(struct iso_method *method, uint32_t index)
 {
 	const struct iso_rule_worker *worker = &method->workers[index];
@@ -98,20 +99,26 @@ static void update_if_idle(struct iso_method *method, uint32_t index)
 	refill(method, index);
 }
 
+static void find_oldest(struct iso_method *method)
+{
+	method->oldest = method->totals.updates;
+	for (uint32_t i = 0; i < method->config.workers; i++) {
+		const struct iso_rule_entry *entry = &method->table.entries[i];
+
+		if (entry->count > 0 && entry->version < method->oldest)
+			method->oldest = entry->version;
+	}
+}
+
 /* Phase 2, with the update for the worker that completed the table first, if it was one. */
 static void open_updates(struct iso_method *method, uint32_t first)
 {
 	assert(method->missing == 0);
 	method->updating = true;
 	method->updates_left = method->present;
-	method->oldest = method->totals.updates;
-	for (uint32_t i = 0; i < method->config.workers; i++) {
-		const struct iso_rule_entry *entry = &method->table.entries[i];
-
+	find_oldest(method);
+	for (uint32_t i = 0; i < method->config.workers; i++)
 		method->workers[i].expected = iso_rule_present(&method->workers[i]);
-		if (entry->count > 0 && entry->version < method->oldest)
-			method->oldest = entry->version;
-	}
 	if (first != ISO_RULE_NONE)
 		update_for(method, first);
 	for (uint32_t i = 0; method->config.capped && i < method->config.workers; i++)
@@ -135,11 +142,17 @@ static void next_round(struct iso_method *method)
 	method->between = method->config.capped;
 }
 
-/* After each event: what follows from the table's state. */
-static void settle(struct iso_method *method)
+/*
+ * After each event: what follows from the table's state.  A full table opens phase 2 with
+ * the next arrival; if that may be long or never, because the cap leaves workers idle, at
+ * once.  Not so after a leave, which may be one half of a worker's restart.
+ */
+static void settle(struct iso_method *method, bool begun)
 {
 	if (is_collecting(method)) {
 		if (method->between || method->missing > 0 || method->present == 0)
+			return;
+		if (!begun && iso_rule_outstanding_all(method) > 0)
 			return;
 		open_updates(method, ISO_RULE_NONE);
 	}
@@ -152,6 +165,7 @@ static void ringleader_join(struct iso_method *method, uint32_t worker)
 	if (is_collecting(method) && method->table.entries[worker].count == 0)
 		method->missing++;
 	refill(method, worker);
+	settle(method, false);
 }
 
 static void ringleader_leave(struct iso_method *method, uint32_t index, uint32_t gone)
@@ -166,7 +180,7 @@ static void ringleader_leave(struct iso_method *method, uint32_t index, uint32_t
 		worker->expected = false;
 		method->updates_left--;
 	}
-	settle(method);
+	settle(method, false);
 }
 
 static void ringleader_begin(struct iso_method *method, const uint32_t *tasks)
@@ -181,7 +195,7 @@ static void ringleader_begin(struct iso_method *method, const uint32_t *tasks)
 		worker->tasks = tasks[i] + 1;
 		refill(method, i);
 	}
-	settle(method);
+	settle(method, true);
 }
 
 static void ringleader_lost(struct iso_method *method, uint32_t index, uint32_t count)
@@ -190,7 +204,7 @@ static void ringleader_lost(struct iso_method *method, uint32_t index, uint32_t 
 		method->workers[index].tasks += count;
 	refill(method, index);
 	update_if_idle(method, index);
-	settle(method);
+	settle(method, false);
 }
 
 /* Into the table of this round; the first entry of a worker may open phase 2. */
@@ -198,17 +212,21 @@ static enum iso_method_verdict collect(struct iso_method *method,
 				       const struct iso_method_arrival *arrival)
 {
 	uint32_t worker = arrival->worker;
+	const struct iso_rule_entry *entry = &method->table.entries[worker];
+	bool newer = entry->version != arrival->version;
 
-	if (is_collecting(method) && method->table.entries[worker].count == 0)
+	if (is_collecting(method) && entry->count == 0)
 		method->missing--;
 	iso_rule_table_add(method, &method->table, arrival);
 	if (is_collecting(method)) {
 		if (method->missing > 0 || method->between)
 			return ISO_METHOD_BUFFERED;
 		open_updates(method, worker);
-	} else {
-		update_for(method, worker);
+		return ISO_METHOD_USED;
 	}
+	if (newer) /* it had come back */
+		find_oldest(method);
+	update_for(method, worker);
 	return ISO_METHOD_USED;
 }
 
@@ -239,7 +257,7 @@ static enum iso_method_verdict ringleader_arrive(struct iso_method *method,
 		verdict = collect(method, arrival);
 	refill(method, arrival->worker);
 	update_if_idle(method, arrival->worker);
-	settle(method);
+	settle(method, false);
 	return verdict;
 }
 

@@ -29,28 +29,22 @@ void iso_rule_table_clear(struct iso_method *method, struct iso_rule_table *tabl
 	method->totals.buffered -= table->fresh;
 	method->totals.ignored += table->fresh;
 	table->fresh = 0;
-	table->fresh_delay = 0;
+	table->fresh_versions = 0;
 	table->filled = 0;
 	memset(table->entries, 0, workers * sizeof(*table->entries));
 	if (params > 0)
 		memset(table->sum, 0, params * sizeof(*table->sum));
 }
 
-static uint32_t fresh_in(const struct iso_method *method, const struct iso_rule_entry *entry)
-{
-	assert(entry->fresh <= entry->count);
-	return entry->fresh_at == method->totals.updates ? entry->fresh : 0;
-}
-
 /* What the entry holds and nobody has used is given up. */
 static void ignore(struct iso_method *method, struct iso_rule_table *table,
 		   struct iso_rule_entry *entry)
 {
-	uint32_t fresh = fresh_in(method, entry);
+	uint32_t fresh = iso_rule_fresh(table, entry);
 
 	assert(table->fresh >= fresh);
 	table->fresh -= fresh;
-	table->fresh_delay -= fresh * (method->totals.updates - entry->version);
+	table->fresh_versions -= fresh * entry->version;
 	method->totals.buffered -= fresh;
 	method->totals.ignored += fresh;
 	entry->fresh = 0;
@@ -61,12 +55,12 @@ static void count_one(struct iso_method *method, struct iso_rule_table *table,
 		      struct iso_rule_entry *entry, uint64_t version)
 {
 	assert(version <= method->totals.updates);
-	entry->fresh = fresh_in(method, entry) + 1;
-	entry->fresh_at = method->totals.updates;
+	entry->fresh = iso_rule_fresh(table, entry) + 1;
+	entry->use = table->uses;
 	entry->version = version;
 	entry->count++;
 	table->fresh++;
-	table->fresh_delay += method->totals.updates - version;
+	table->fresh_versions += version;
 	method->totals.buffered++;
 }
 
@@ -118,7 +112,8 @@ void iso_rule_table_use(struct iso_method *method, struct iso_rule_table *table)
 	assert(method->totals.buffered >= table->fresh);
 	method->totals.buffered -= table->fresh;
 	method->totals.used += table->fresh;
-	method->totals.delay_sum += table->fresh_delay;
+	method->totals.delay_sum += table->fresh * method->totals.updates - table->fresh_versions;
 	table->fresh = 0;
-	table->fresh_delay = 0;
+	table->fresh_versions = 0;
+	table->uses++;
 }
