@@ -5,20 +5,20 @@
 #include <math.h>
 
 /* Fewer samples tell nothing yet. */
-#define KNOWN_MIN	8.0
+#define KNOWN_MIN 8.0
 /* Until their own spread is known times are taken to vary as m + Exp(m) does. */
-#define PRIOR_VARIANCE	0.25
-#define PRIOR_SAMPLES	8.0
+#define PRIOR_VARIANCE 0.25
+#define PRIOR_SAMPLES  8.0
 /* In deviations: what is allowed, and the most a single time may say. */
-#define ALLOWED		0.5
-#define DEVIATION_MAX	4.0
+#define ALLOWED	      0.5
+#define DEVIATION_MAX 4.0
 
 static double deviation(const struct iso_ata_samples *known, double time_s)
 {
 	double mean_s = iso_ata_mean_s(known), own = known->count - 1;
-	double variance = (PRIOR_SAMPLES * PRIOR_VARIANCE +
-			   own * iso_ata_relative_variance(known)) /
-			  (PRIOR_SAMPLES + own);
+	double variance =
+	    (PRIOR_SAMPLES * PRIOR_VARIANCE + own * iso_ata_relative_variance(known)) /
+	    (PRIOR_SAMPLES + own);
 	double value = (time_s - mean_s) / (mean_s * sqrt(variance));
 
 	assert(variance > 0);

@@ -14,7 +14,7 @@
  */
 
 struct iso_ata_drift {
-	double up, down;		    /* the two sums, >= 0 */
+	double up, down;		   /* the two sums, >= 0 */
 	struct iso_ata_samples slow, fast; /* the times since each of them was 0 */
 };
 

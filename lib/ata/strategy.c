@@ -8,12 +8,9 @@
 #include "lib/carve.h"
 
 static const char *const kind_texts[] = {
-	[ISO_STRATEGY_ATA] = "ata",
-	[ISO_STRATEGY_ATA_EMPIRICAL] = "ata-empirical",
-	[ISO_STRATEGY_GTA] = "gta",
-	[ISO_STRATEGY_UTA] = "uta",
-	[ISO_STRATEGY_OFTA] = "ofta",
-	[ISO_STRATEGY_ATA_POOLED] = "ata-pooled",
+	[ISO_STRATEGY_ATA] = "ata",   [ISO_STRATEGY_ATA_EMPIRICAL] = "ata-empirical",
+	[ISO_STRATEGY_GTA] = "gta",   [ISO_STRATEGY_UTA] = "uta",
+	[ISO_STRATEGY_OFTA] = "ofta", [ISO_STRATEGY_ATA_POOLED] = "ata-pooled",
 };
 
 enum iso_status iso_strategy_kind_parse(const char *text, enum iso_strategy_kind *ret_kind)
@@ -227,9 +224,7 @@ static void allocate(struct iso_strategy *strategy, uint64_t round, uint32_t cou
 		iso_strategy_score(strategy, round, count);
 		iso_strategy_share_out(strategy, round, count, ret_tasks);
 		break;
-	case ISO_STRATEGY_OFTA:
-		by_given_means(strategy, count, ret_tasks);
-		break;
+	case ISO_STRATEGY_OFTA: by_given_means(strategy, count, ret_tasks); break;
 	case ISO_STRATEGY_GTA:
 		for (uint32_t i = 0; i < count; i++)
 			ret_tasks[strategy->present[i]] = config->batch;

@@ -47,8 +47,8 @@ static void sort(uint32_t *list, uint32_t count, const double *keys)
 	}
 }
 
-static bool alike(const struct iso_ata_samples *a, const struct iso_ata_samples *b,
-		  double variance, double tolerance)
+static bool alike(const struct iso_ata_samples *a, const struct iso_ata_samples *b, double variance,
+		  double tolerance)
 {
 	double a_s = iso_ata_mean_s(a), b_s = iso_ata_mean_s(b);
 	double error_s = sqrt(variance * (a_s * a_s / a->count + b_s * b_s / b->count));
@@ -63,8 +63,8 @@ static void join(struct iso_ata_samples *together, const struct iso_ata_samples 
 	double difference_s = iso_ata_mean_s(together) - iso_ata_mean_s(one);
 	double count = together->count + one->count;
 
-	together->squares_s2 += one->squares_s2 + difference_s * difference_s *
-							  together->count * one->count / count;
+	together->squares_s2 +=
+	    one->squares_s2 + difference_s * difference_s * together->count * one->count / count;
 	together->sum_s += one->sum_s;
 	together->count = count;
 }
@@ -102,8 +102,7 @@ void iso_strategy_make_clusters(struct iso_strategy *strategy, uint32_t count, d
 		}
 		number++;
 		for (uint32_t i = from; i < to; i++)
-			strategy->places[list[i]] =
-				(struct iso_strategy_place){ together, number };
+			strategy->places[list[i]] = (struct iso_strategy_place){ together, number };
 	}
 }
 

@@ -91,8 +91,7 @@ static bool comes_first(const struct iso_strategy *strategy,
 		return true;
 	}
 	return options->probe_rounds > 0 && worker->samples.count > 0 &&
-	       round > worker->given_round &&
-	       round - worker->given_round >= options->probe_rounds;
+	       round > worker->given_round && round - worker->given_round >= options->probe_rounds;
 }
 
 void iso_strategy_share_out(struct iso_strategy *strategy, uint64_t round, uint32_t count,

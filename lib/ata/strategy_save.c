@@ -7,8 +7,8 @@
 
 /*
  * Little-endian; the whole's: flags, rng, round, made_round, seen, clustered u64, alpha, eta
- * f64.  A worker's: samples 3 f64, seen, given_round, held u64, given mean f64,
- * reopened u64, and then of each option that is on: smoothed f64; kept f64 each; drift 8
+ * f64.  A worker's: samples 3 f64, seen, given_round, held u64, given mean, score
+ * f64, reopened u64, and then of each option that is on: smoothed f64; kept f64 each; drift 8
  * f64; place 3 f64 and u64.
  */
 #define WHOLE_BYTES  (8u * 8u)
@@ -16,7 +16,7 @@
 #define CHANGED	     2u
 #define STALE	     4u
 #define CALIBRATED   8u
-#define WORKER_BYTES (8u * 8u)
+#define WORKER_BYTES (9u * 8u)
 #define DRIFT_BYTES  (8u * 8u)
 #define PLACE_BYTES  (4u * 8u)
 
@@ -84,8 +84,8 @@ void iso_strategy_save(const struct iso_strategy *strategy, uint8_t *ret_bytes)
 	uint8_t *at = ret_bytes;
 
 	put_u64(&at, (strategy->exploring ? EXPLORING : 0) | (strategy->changed ? CHANGED : 0) |
-			     (strategy->is_stale ? STALE : 0) |
-			     (strategy->is_calibrated ? CALIBRATED : 0));
+			 (strategy->is_stale ? STALE : 0) |
+			 (strategy->is_calibrated ? CALIBRATED : 0));
 	put_u64(&at, strategy->rng.state);
 	put_u64(&at, strategy->round);
 	put_u64(&at, strategy->made_round);
@@ -175,6 +175,7 @@ void iso_strategy_save_worker(const struct iso_strategy *strategy, uint32_t work
 	put_u64(&at, from->given_round);
 	put_u64(&at, strategy->held[worker]);
 	put_f64(&at, from->given_mean_s);
+	put_f64(&at, strategy->scores[worker]);
 	put_u64(&at, from->is_reopened);
 	if (strategy->smoothed != NULL)
 		put_f64(&at, strategy->smoothed[worker]);
@@ -225,8 +226,8 @@ static bool options_of(struct iso_strategy *strategy, uint32_t worker, const uin
 		struct iso_strategy_place place = { .together = get_samples(&at, &valid) };
 		uint64_t number = get_u64(&at);
 
-		valid &= number <= strategy->config.workers &&
-			 (number == 0 || place.together.count > 0);
+		valid &=
+		    number <= strategy->config.workers && (number == 0 || place.together.count > 0);
 		place.number = (uint32_t)number;
 		if (is_taken)
 			strategy->places[worker] = place;
@@ -243,7 +244,7 @@ enum iso_status iso_strategy_restore_worker(struct iso_strategy *strategy, uint3
 	bool valid = true;
 	struct iso_ata_samples samples = get_samples(&at, &valid);
 	uint64_t seen = get_u64(&at), given_round = get_u64(&at), held = get_u64(&at);
-	double given_mean_s = get_sum(&at, &valid);
+	double given_mean_s = get_sum(&at, &valid), score = get_sum(&at, &valid);
 	uint64_t is_reopened = get_u64(&at);
 
 	if (!valid || held > strategy->config.batch || is_reopened > 1 ||
@@ -255,6 +256,7 @@ enum iso_status iso_strategy_restore_worker(struct iso_strategy *strategy, uint3
 	to->given_mean_s = given_mean_s;
 	to->is_reopened = is_reopened == 1;
 	strategy->held[worker] = (uint32_t)held;
+	strategy->scores[worker] = score;
 	(void)options_of(strategy, worker, at, true);
 	return ISO_OK;
 }

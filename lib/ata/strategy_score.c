@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+/* Nor is the spread ever taken for more than what makes the bound the paper's, of eta 1. */
+#define MOST_VARIANCE 2.0
 /*
  * ata-pooled: before anything is measured times are taken to spread like
  * exponential ones, which counts as much as this many samples ...
@@ -63,7 +65,7 @@ static double common_variance(const struct iso_strategy *strategy, uint32_t coun
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct iso_ata_samples *samples =
-			&strategy->workers[strategy->present[i]].samples;
+		    &strategy->workers[strategy->present[i]].samples;
 
 		if (samples->count < 2)
 			continue;
@@ -82,7 +84,8 @@ static double pooled_score(const struct iso_ata_samples *samples, double common,
 	double variance = (COMMON_SAMPLES * common + own * iso_ata_relative_variance(samples)) /
 			  (COMMON_SAMPLES + own);
 
-	return iso_ata_score_pooled(samples, variance, log_term);
+	return iso_ata_score_pooled(samples, variance < MOST_VARIANCE ? variance : MOST_VARIANCE,
+				    log_term);
 }
 
 /* Of so many samples, in the worker's own time: by_rate comes later. */
@@ -116,17 +119,20 @@ static double clustered_score(const struct iso_strategy *strategy, uint32_t inde
 	return shared > score ? shared : score;
 }
 
-/* A worker whose times have changed is known too little for a score above 0, but not unknown. */
+/*
+ * A worker whose times have changed is known too little for a score that says anything,
+ * but it is not unknown.  A score just above 0 would draw all tasks.
+ */
 static double reopened_score(struct iso_strategy *strategy, uint32_t index, double score,
 			     double log_term)
 {
 	struct iso_strategy_worker *worker = &strategy->workers[index];
 	const struct iso_ata_width *width = &strategy->config.width;
-	double relative = strategy->config.kind == ISO_STRATEGY_ATA
-				  ? width->alpha_s / iso_ata_mean_s(&worker->samples)
-				  : width->eta;
+	double mean_s = iso_ata_mean_s(&worker->samples);
+	double relative =
+	    strategy->config.kind == ISO_STRATEGY_ATA ? width->alpha_s / mean_s : width->eta;
 
-	worker->is_reopened = score <= 0 && worker->samples.count > 0;
+	worker->is_reopened = score < mean_s / 2;
 	if (!worker->is_reopened)
 		return score;
 	return iso_ata_score_reopened(&worker->samples, width->constant * relative, log_term);
@@ -138,12 +144,11 @@ static double score_of(struct iso_strategy *strategy, uint32_t index, double log
 	const struct iso_strategy_worker *worker = &strategy->workers[index];
 	double score = bound(strategy, &worker->samples, log_term, common);
 
-	assert(worker->rate_cpus > 0);
 	if (worker->is_reopened)
 		score = reopened_score(strategy, index, score, log_term);
 	if (strategy->places != NULL)
 		score = clustered_score(strategy, index, score, log_term, common);
-	return strategy->config.by_rate ? score / worker->rate_cpus : score;
+	return score;
 }
 
 /* Exponential moving average of a worker's scores, from the first positive one on. */
@@ -173,8 +178,13 @@ void iso_strategy_score(struct iso_strategy *strategy, uint64_t round, uint32_t 
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t index = strategy->present[i];
 
-		strategy->scores[index] = score_of(strategy, index, log_term, common);
+		double rate_cpus = strategy->workers[index].rate_cpus;
+		double score = score_of(strategy, index, log_term, common);
+
+		assert(rate_cpus > 0);
+		/* Before the rate, which is known and must not lag. */
 		if (strategy->smoothed != NULL)
-			strategy->scores[index] = smooth(strategy, index, strategy->scores[index]);
+			score = smooth(strategy, index, score);
+		strategy->scores[index] = strategy->config.by_rate ? score / rate_cpus : score;
 	}
 }

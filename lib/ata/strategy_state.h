@@ -10,13 +10,13 @@
 
 struct iso_strategy_worker {
 	struct iso_ata_samples samples;
-	uint64_t seen;        /* times ever taken, faded or not */
+	uint64_t seen;	      /* times ever taken, faded or not */
 	uint64_t given_round; /* the last one that gave it a task */
 	double rate_cpus;
-	double given_mean_s;  /* OFTA; 0: none */
+	double given_mean_s; /* OFTA; 0: none */
 	uint32_t drifts;
 	bool present;
-	bool is_reopened;     /* changed, and its score would still be 0 */
+	bool is_reopened; /* changed, and still of little score */
 };
 
 /* A worker's place in the clusters; number 0: in none. */
@@ -30,25 +30,25 @@ struct iso_strategy {
 	struct iso_rng rng;
 	bool exploring, changed;
 	bool is_calibrated;
-	bool is_stale;       /* the workers are others than at the last new allocation */
-	uint64_t round;      /* of the last allocation; 0: none yet */
+	bool is_stale;	     /* the workers are others than at the last new allocation */
+	uint64_t round;	     /* of the last allocation; 0: none yet */
 	uint64_t made_round; /* when it was last a new one */
-	uint64_t seen;       /* times taken, over all workers */
+	uint64_t seen;	     /* times taken, over all workers */
 	uint64_t clustered;  /* of them, when the clusters were last made */
-	double level;        /* loss of the last RAS: where the next one starts to look */
+	double level;	     /* loss of the last RAS: where the next one starts to look */
 	struct iso_strategy_worker *workers;
-	double *scores;      /* by worker */
-	uint32_t *held;      /* by worker: the last allocation */
+	double *scores; /* by worker */
+	uint32_t *held; /* by worker: the last allocation */
 	/* By worker; NULL without the option. */
-	double *smoothed;    /* 0: none yet */
-	double *kept;        /* calibrate_tasks of each worker */
+	double *smoothed; /* 0: none yet */
+	double *kept;	  /* calibrate_tasks of each worker */
 	struct iso_ata_drift *drift;
 	struct iso_strategy_place *places;
 	/* Scratch of one allocation. */
 	double *some_scores; /* of the workers in question, packed */
 	uint32_t *some_tasks;
-	uint32_t *present;   /* worker numbers */
-	uint32_t *first;     /* of these, who must get a task whatever the scores are */
+	uint32_t *present; /* worker numbers */
+	uint32_t *first;   /* of these, who must get a task whatever the scores are */
 	uint32_t *unseen;
 	uint32_t *unsure;
 	void *ras;

@@ -8,6 +8,7 @@ unit_tests += \
 	tests/unit/ras \
 	tests/unit/round \
 	tests/unit/model \
+	tests/unit/options \
 	tests/unit/strategy \
 	tests/unit/textdata \
 	tests/unit/train_wire

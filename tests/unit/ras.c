@@ -124,8 +124,13 @@ START_TEST(equals_algorithm_8_in_loss_and_maximisers)
 	for (int run = 0; run < test_runs(20000); run++) {
 		uint32_t n = random_instance(&rng, N_MAX, scores);
 		uint32_t batch = 1 + (uint32_t)iso_rng_below(&rng, 30);
+		double next = INFINITY;
 
 		allocate(scores, n, batch, ours);
+		/* Lemma D.1: a_j s_j <= (a_i + 1) s_i. */
+		for (uint32_t i = 0; i < n; i++)
+			next = fmin(next, (ours[i] + 1) * scores[i]);
+		ck_assert_double_le(iso_ras_loss(scores, ours, n), next);
 		algorithm_8(scores, n, batch, literal);
 		ck_assert_uint_eq(sum(ours, n), batch);
 		ck_assert_double_eq(iso_ras_loss(scores, ours, n),
@@ -209,6 +214,35 @@ START_TEST(ties_go_to_the_lower_index)
 		one_by_one(scores, n, batch, expected);
 		ck_assert_mem_eq(tasks, expected, n * sizeof(*tasks));
 	}
+}
+END_TEST
+
+/* Where the search starts is no business of the result. */
+START_TEST(any_level_to_start_from_gives_the_same)
+{
+	struct iso_rng rng = { test_seed_base() };
+	static double scores[6000];
+	static uint32_t tasks[6000], near[6000];
+	void *workspace = malloc(iso_ras_workspace_bytes(6000));
+
+	for (int run = 0; run < test_runs(400); run++) {
+		uint32_t n = 1 + (uint32_t)iso_rng_below(&rng, run % 20 == 0 ? 6000 : 200);
+		uint32_t batch = (uint32_t)iso_rng_below(&rng, 600);
+		uint32_t values = 1 + (uint32_t)iso_rng_below(&rng, 1000);
+
+		for (uint32_t i = 0; i < n; i++)
+			scores[i] = 0.1 * (double)(1 + iso_rng_below(&rng, values));
+		allocate(scores, n, batch, tasks);
+		double loss = iso_ras_loss(scores, tasks, n);
+		const double levels[] = { loss,        loss * 0.999, loss * 1.001, loss / 3, 0,
+					  loss * 1e-9, loss * 1e9,   0x1p-1074,    loss * 3 };
+
+		for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+			iso_ras_near(scores, n, batch, levels[i], workspace, near);
+			ck_assert_mem_eq(near, tasks, n * sizeof(*tasks));
+		}
+	}
+	free(workspace);
 }
 END_TEST
 
@@ -315,6 +349,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, no_allocation_is_better);
 	tcase_add_test(tcase, no_task_would_finish_earlier_elsewhere);
 	tcase_add_test(tcase, ties_go_to_the_lower_index);
+	tcase_add_test(tcase, any_level_to_start_from_gives_the_same);
 	tcase_add_test(tcase, gives_the_known_optimum_of_the_papers_times);
 	tcase_add_test(tcase, a_second_task_may_be_better_than_an_idle_worker);
 	tcase_add_test(tcase, a_million_workers_work);

@@ -240,6 +240,80 @@ START_TEST(greedy_lets_everybody_start)
 }
 END_TEST
 
+START_TEST(given_means_are_allocated_by_ras)
+{
+	struct iso_strategy *strategy = make(ISO_STRATEGY_OFTA, 3, 9);
+	uint32_t tasks[3];
+
+	/* Nothing is known: evenly. */
+	ck_assert_ok(iso_strategy_allocate(strategy, 1, tasks));
+	for (int i = 0; i < 3; i++)
+		ck_assert_uint_eq(tasks[i], 3);
+	/* Who is not known gets nothing, whatever its times are. */
+	iso_strategy_set_mean(strategy, 0, 1);
+	iso_strategy_set_mean(strategy, 2, 2);
+	observe(strategy, 1, 0.001);
+	ck_assert_ok(iso_strategy_allocate(strategy, 2, tasks));
+	ck_assert_uint_eq(tasks[0], 6);
+	ck_assert_uint_eq(tasks[1], 0);
+	ck_assert_uint_eq(tasks[2], 3);
+	ck_assert(!iso_strategy_exploring(strategy));
+	/* By rate. */
+	iso_strategy_set_rate(strategy, 2, 4);
+	ck_assert_ok(iso_strategy_allocate(strategy, 3, tasks));
+	ck_assert_uint_eq(tasks[0], 3);
+	ck_assert_uint_eq(tasks[2], 6);
+	ck_assert_double_eq(iso_strategy_scores(strategy)[2], 0.5);
+	free(strategy);
+}
+END_TEST
+
+START_TEST(the_pooled_bound_equals_a_hand_computed_value)
+{
+	/* K = 100, mean 0.5, k = 10: 0.5 / (1 + 0.5 (sqrt(2 l/K) + l/K)), l = ln 200. */
+	struct iso_ata_samples samples = { 100, 50, 0 }, one = { 1, 0.5, 0 };
+	struct iso_ata_samples less = { 0.1, 0.05, 0 };
+	double log_term = iso_ata_log_term(10);
+
+	ck_assert_double_eq_tol(iso_ata_score_pooled(&samples, 0.25, log_term), 0.4204316, 1e-6);
+	ck_assert_double_eq(iso_ata_score_pooled(&samples, 0, log_term), 0.5);
+	/* Positive from the first sample on, and no smaller for what has faded. */
+	ck_assert_double_gt(iso_ata_score_pooled(&one, 2, log_term), 0.03);
+	ck_assert_double_eq(iso_ata_score_pooled(&less, 2, log_term),
+			    iso_ata_score_pooled(&one, 2, log_term));
+	/* 1, 2, 3, 4: mean 2.5, variance 5/3. */
+	struct iso_ata_samples four = { 0 };
+	for (int i = 1; i <= 4; i++)
+		iso_ata_samples_add(&four, i);
+	ck_assert_double_eq_tol(four.squares_s2, 5, 1e-12);
+	ck_assert_double_eq_tol(iso_ata_relative_variance(&four), 5.0 / 3 / 6.25, 1e-12);
+}
+END_TEST
+
+/* A worker that was seen twice is judged by how much the others' times spread. */
+START_TEST(spread_is_shared_where_one_alone_has_few_samples)
+{
+	double scores[2];
+
+	for (int irregular = 0; irregular < 2; irregular++) {
+		struct iso_strategy *strategy = make(ISO_STRATEGY_ATA_POOLED, WORKERS, 4);
+		uint32_t tasks[WORKERS];
+
+		for (uint32_t i = 1; i < WORKERS; i++)
+			for (int u = 0; u < 40; u++)
+				observe(strategy, i, 1 + 0.9 * irregular * (u % 2 == 0 ? 1 : -1));
+		observe(strategy, 0, 1);
+		observe(strategy, 0, 1);
+		ck_assert_ok(iso_strategy_allocate(strategy, 10, tasks));
+		ck_assert(!iso_strategy_exploring(strategy));
+		scores[irregular] = iso_strategy_scores(strategy)[0];
+		free(strategy);
+	}
+	ck_assert_double_gt(scores[0], 1.5 * scores[1]);
+	ck_assert_double_gt(scores[1], 0.1);
+}
+END_TEST
+
 START_TEST(nobody_there_is_a_status)
 {
 	struct iso_strategy *strategy = make(ISO_STRATEGY_ATA, 2, 3);
@@ -343,6 +417,9 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, plain_form_ignores_the_rate);
 	tcase_add_test(tcase, uniform_gives_the_rest_to_different_workers_each_round);
 	tcase_add_test(tcase, greedy_lets_everybody_start);
+	tcase_add_test(tcase, given_means_are_allocated_by_ras);
+	tcase_add_test(tcase, the_pooled_bound_equals_a_hand_computed_value);
+	tcase_add_test(tcase, spread_is_shared_where_one_alone_has_few_samples);
 	tcase_add_test(tcase, nobody_there_is_a_status);
 	tcase_add_test(tcase, same_seed_and_samples_replay_the_same_run);
 	tcase_add_test(tcase, a_configuration_that_makes_no_sense_is_refused);

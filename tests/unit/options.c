@@ -1,0 +1,628 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "lib/ata/drift.h"
+#include "lib/ata/norm.h"
+#include "lib/ata/strategy.h"
+#include "tests/test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The practice options of the strategies; tests/sim/remedies.c shows what they are good for. */
+
+#define WORKERS 4
+
+static struct iso_strategy *make(enum iso_strategy_kind kind, uint32_t batch,
+				 const struct iso_ata_options *options)
+{
+	const struct iso_strategy_config config = {
+		.kind = kind,
+		.workers = WORKERS,
+		.batch = batch,
+		.width = { ISO_ATA_WIDTH_FINAL, 0.1, 1 },
+		.options = *options,
+		.seed = test_seed_base(),
+	};
+	size_t size = iso_strategy_size(&config);
+	struct iso_strategy *strategy = NULL;
+
+	ck_assert_ok(iso_strategy_init(malloc(size), size, &config, &strategy));
+	for (uint32_t i = 0; i < WORKERS; i++)
+		iso_strategy_set_present(strategy, i, true);
+	return strategy;
+}
+
+static void observe(struct iso_strategy *strategy, uint32_t worker, double time_s)
+{
+	iso_strategy_observe(strategy, worker, &(struct iso_ata_task){ time_s, 1, 0 });
+}
+
+static void teach(struct iso_strategy *strategy, uint32_t worker, double count, double mean_s)
+{
+	const struct iso_ata_samples samples = { count, count * mean_s, 0 };
+
+	ck_assert_ok(iso_strategy_import(strategy, worker, samples, 1e300));
+}
+
+static void allocate(struct iso_strategy *strategy, uint64_t round, uint32_t *ret_tasks)
+{
+	uint32_t sum = 0;
+
+	ck_assert_ok(iso_strategy_allocate(strategy, round, ret_tasks));
+	for (uint32_t i = 0; i < WORKERS; i++)
+		sum += ret_tasks[i];
+	ck_assert_uint_gt(sum, 0);
+}
+
+START_TEST(norms_are_those_of_known_distributions)
+{
+	static double times[20000];
+
+	/* Always 3 from the centre: exp(3/c) = 2. */
+	times[0] = 4;
+	times[1] = 10;
+	ck_assert_double_eq_tol(iso_ata_norm(times, 2, 7), 3 / log(2), 1e-9);
+	ck_assert_double_eq(iso_ata_norm(times, 1, 4), 0);
+	/* The quantiles of Exp(5), whose norm is 10. */
+	for (int i = 0; i < 20000; i++)
+		times[i] = -5 * log(1 - (i + 0.5) / 20000);
+	ck_assert_double_eq_tol(iso_ata_norm(times, 20000, 0), 10, 0.15);
+	/* Of U(0, 1): c (exp(1/c) - 1) = 2, c = 0.7959. */
+	for (int i = 0; i < 20000; i++)
+		times[i] = (i + 0.5) / 20000;
+	ck_assert_double_eq_tol(iso_ata_norm(times, 20000, 0), 0.79587, 1e-4);
+}
+END_TEST
+
+START_TEST(drift_is_noticed_soon_and_its_times_are_the_new_ones)
+{
+	const double factors[] = { 8, 0.2 };
+
+	for (int i = 0; i < 2; i++) {
+		struct iso_ata_drift drift = { 0 };
+		struct iso_ata_samples known = { 0 }, since = { 77, 77, 77 };
+		struct iso_rng rng = { test_seed_base() };
+		int late = 0;
+
+		for (int u = 0; u < 2000; u++) {
+			double time_s = 1 - log(1 - iso_rng_unit(&rng));
+
+			ck_assert(!iso_ata_drift_add(&drift, &known, time_s, 24, &since));
+			iso_ata_samples_add(&known, time_s);
+		}
+		ck_assert_double_eq(since.count, 77);
+		while (!iso_ata_drift_add(
+		    &drift, &known, factors[i] * (1 - log(1 - iso_rng_unit(&rng))), 24, &since))
+			late++;
+		/* 3.5 deviations a time upwards, about 1 downwards, to 24. */
+		ck_assert_int_le(late, i == 0 ? 9 : 32);
+		ck_assert_double_eq_tol(iso_ata_mean_s(&since) / (2 * factors[i]), 1, 0.4);
+		ck_assert_double_eq(drift.up + drift.down, 0);
+	}
+}
+END_TEST
+
+START_TEST(one_long_time_is_no_drift)
+{
+	struct iso_ata_drift drift = { 0 };
+	struct iso_ata_samples known = { 0 }, since;
+
+	for (int u = 0; u < 100; u++) {
+		ck_assert(!iso_ata_drift_add(&drift, &known, 1 + 0.1 * (u % 2), 24, &since));
+		iso_ata_samples_add(&known, 1 + 0.1 * (u % 2));
+	}
+	ck_assert(!iso_ata_drift_add(&drift, &known, 1e6, 24, &since));
+	for (int u = 0; u < 20; u++)
+		ck_assert(!iso_ata_drift_add(&drift, &known, 1.05, 24, &since));
+	ck_assert_double_eq(drift.up, 0);
+}
+END_TEST
+
+START_TEST(the_first_tasks_come_before_all_else)
+{
+	struct iso_strategy *strategy =
+	    make(ISO_STRATEGY_ATA_EMPIRICAL, 9, &(struct iso_ata_options){ .explore_tasks = 3 });
+	uint32_t tasks[WORKERS];
+
+	for (uint32_t i = 0; i < 3; i++)
+		teach(strategy, i, 1e9, i == 0 ? 1 : 1e6);
+	/* Worker 3 gets one a round, worker 0 all others. */
+	for (uint64_t round = 1; round <= 3; round++) {
+		allocate(strategy, round, tasks);
+		ck_assert(iso_strategy_exploring(strategy));
+		ck_assert_uint_eq(tasks[0], 8);
+		ck_assert_uint_eq(tasks[3], 1);
+		observe(strategy, 3, 1e9);
+	}
+	/* Then its score, which is 0. */
+	allocate(strategy, 4, tasks);
+	ck_assert_uint_eq(tasks[3], 9);
+	free(strategy);
+	/* All of them: evenly.  More than tasks: drawn. */
+	strategy =
+	    make(ISO_STRATEGY_ATA_POOLED, 9, &(struct iso_ata_options){ .explore_tasks = 3 });
+	for (uint32_t i = 0; i < WORKERS; i++)
+		observe(strategy, i, i + 1);
+	allocate(strategy, 1, tasks);
+	for (uint32_t i = 0; i < WORKERS; i++)
+		ck_assert(tasks[i] == 2 || tasks[i] == 3);
+	free(strategy);
+	strategy =
+	    make(ISO_STRATEGY_ATA_POOLED, 3, &(struct iso_ata_options){ .explore_tasks = 3 });
+	for (uint64_t round = 1; round <= 4; round++) {
+		allocate(strategy, round, tasks);
+		for (uint32_t i = 0; i < WORKERS; i++)
+			ck_assert_uint_le(tasks[i], 1);
+	}
+	free(strategy);
+}
+END_TEST
+
+START_TEST(old_times_fade_and_the_bound_looks_back_no_further)
+{
+	struct iso_strategy *strategy =
+	    make(ISO_STRATEGY_ATA_POOLED, 2, &(struct iso_ata_options){ .discount = 0.9 });
+	uint32_t tasks[WORKERS];
+
+	for (uint32_t i = 0; i < WORKERS; i++)
+		teach(strategy, i, 1000, 1 + i);
+	allocate(strategy, 1, tasks);
+	ck_assert_double_eq(iso_strategy_samples(strategy, 2).count, 1000);
+	allocate(strategy, 2, tasks);
+	ck_assert_double_eq_tol(iso_strategy_samples(strategy, 2).count, 900, 1e-9);
+	allocate(strategy, 12, tasks);
+	ck_assert_double_eq_tol(iso_strategy_samples(strategy, 2).count, 900 * pow(0.9, 10), 1e-9);
+	ck_assert_double_eq_tol(iso_strategy_samples(strategy, 2).sum_s, 2700 * pow(0.9, 10), 1e-9);
+	/* ln(2k^2) of the 10 rounds that are remembered, not of 10^12. */
+	teach(strategy, 0, 1000, 1);
+	allocate(strategy, 1000000000000, tasks);
+	ck_assert_double_eq(iso_strategy_samples(strategy, 0).count, 0);
+	teach(strategy, 0, 1000, 1);
+	allocate(strategy, 1000000000000, tasks);
+	struct iso_ata_samples known = { 1000, 1000, 0 };
+	/* Who is alone has the prior's spread, as 8 samples, and its own 999. */
+	double variance = 8.0 * (4 * 1.0) / (4 + 16) / (8 + 999);
+	ck_assert_double_eq_tol(iso_strategy_scores(strategy)[0],
+				iso_ata_score_pooled(&known, variance, log(2 * 100)), 2e-3);
+	free(strategy);
+}
+END_TEST
+
+START_TEST(smoothed_scores_are_a_moving_average)
+{
+	struct iso_strategy *plain =
+	    make(ISO_STRATEGY_ATA_EMPIRICAL, 2, &(struct iso_ata_options){ 0 });
+	struct iso_strategy *smooth =
+	    make(ISO_STRATEGY_ATA_EMPIRICAL, 2, &(struct iso_ata_options){ .smoothing = 0.25 });
+	double average = 0;
+	uint32_t tasks[WORKERS];
+
+	for (uint64_t round = 1; round <= 40; round++) {
+		for (uint32_t i = 0; i < WORKERS; i++) {
+			teach(plain, i, 1e6, (double)(round % 7 + i + 1));
+			teach(smooth, i, 1e6, (double)(round % 7 + i + 1));
+		}
+		allocate(plain, round, tasks);
+		allocate(smooth, round, tasks);
+		double score = iso_strategy_scores(plain)[2];
+		average = round == 1 ? score : average + 0.25 * (score - average);
+		ck_assert_double_eq_tol(iso_strategy_scores(smooth)[2], average, 1e-12);
+	}
+	free(plain);
+	free(smooth);
+}
+END_TEST
+
+START_TEST(smoothing_does_not_delay_what_is_known_of_shares)
+{
+	struct iso_strategy_config config = {
+		.kind = ISO_STRATEGY_ATA_POOLED,
+		.workers = WORKERS,
+		.batch = 7,
+		.by_rate = true,
+		.options.smoothing = 0.01,
+	};
+	size_t size = iso_strategy_size(&config);
+	struct iso_strategy *strategy;
+	uint32_t tasks[WORKERS];
+
+	ck_assert_ok(iso_strategy_init(malloc(size), size, &config, &strategy));
+	for (uint32_t i = 0; i < WORKERS; i++) {
+		iso_strategy_set_present(strategy, i, true);
+		teach(strategy, i, 1e9, 1);
+	}
+	allocate(strategy, 1, tasks);
+	double before = iso_strategy_scores(strategy)[1];
+	iso_strategy_set_rate(strategy, 1, 4);
+	allocate(strategy, 2, tasks);
+	ck_assert_double_eq_tol(iso_strategy_scores(strategy)[1], before / 4, 1e-6);
+	ck_assert_uint_eq(tasks[1], 4);
+	free(strategy);
+}
+END_TEST
+
+START_TEST(an_allocation_is_kept_for_some_rounds)
+{
+	struct iso_strategy *strategy =
+	    make(ISO_STRATEGY_ATA_EMPIRICAL, 6, &(struct iso_ata_options){ .every_rounds = 10 });
+	uint32_t tasks[WORKERS];
+
+	/* While exploring each round has its own. */
+	for (uint32_t i = 1; i < WORKERS; i++)
+		teach(strategy, i, 1e6, 1);
+	allocate(strategy, 1, tasks);
+	ck_assert_uint_eq(tasks[0], 6);
+	teach(strategy, 0, 1e6, 1);
+	allocate(strategy, 2, tasks);
+	ck_assert(iso_strategy_changed(strategy));
+	ck_assert_uint_eq(tasks[0], 2);
+	/* Worker 0 is slow now; in round 12 this is taken up. */
+	for (int u = 0; u < 10000000 && iso_strategy_samples(strategy, 0).count < 3e6; u++)
+		observe(strategy, 0, 100);
+	for (uint64_t round = 3; round < 12; round++) {
+		allocate(strategy, round, tasks);
+		ck_assert_uint_eq(tasks[0], 2);
+		ck_assert(!iso_strategy_changed(strategy));
+	}
+	allocate(strategy, 12, tasks);
+	ck_assert(iso_strategy_changed(strategy));
+	ck_assert_uint_eq(tasks[0], 0);
+	ck_assert_uint_eq(tasks[1], 2);
+	/* One that leaves is noticed at once. */
+	iso_strategy_set_present(strategy, 1, false);
+	allocate(strategy, 13, tasks);
+	ck_assert_uint_eq(tasks[1], 0);
+	ck_assert_uint_eq(tasks[2], 3);
+	free(strategy);
+}
+END_TEST
+
+START_TEST(late_times_count_unless_by_round)
+{
+	uint32_t tasks[WORKERS];
+
+	for (int by_round = 0; by_round < 2; by_round++) {
+		struct iso_strategy *strategy =
+		    make(ISO_STRATEGY_ATA_POOLED, 6,
+			 &(struct iso_ata_options){ .by_round = by_round == 1 });
+
+		allocate(strategy, 5, tasks);
+		iso_strategy_observe(strategy, 0, &(struct iso_ata_task){ 1, 1, 4 });
+		ck_assert_double_eq(iso_strategy_samples(strategy, 0).count, 1 - by_round);
+		iso_strategy_observe(strategy, 0, &(struct iso_ata_task){ 1, 1, 5 });
+		iso_strategy_observe(strategy, 0, &(struct iso_ata_task){ 1, 1, 0 });
+		ck_assert_double_eq(iso_strategy_samples(strategy, 0).count, 3 - by_round);
+		free(strategy);
+	}
+}
+END_TEST
+
+START_TEST(by_cost_what_is_learnt_is_time_over_cost)
+{
+	uint32_t tasks[WORKERS];
+
+	for (int by_cost = 0; by_cost < 2; by_cost++) {
+		struct iso_strategy *strategy =
+		    make(ISO_STRATEGY_ATA_POOLED, 6,
+			 &(struct iso_ata_options){ .by_cost = by_cost == 1 });
+
+		allocate(strategy, 1, tasks);
+		iso_strategy_observe(strategy, 1, &(struct iso_ata_task){ 12, 4, 0 });
+		ck_assert_double_eq(iso_strategy_samples(strategy, 1).sum_s, by_cost == 1 ? 3 : 12);
+		iso_strategy_observe(strategy, 1, &(struct iso_ata_task){ 12, 0, 0 });
+		iso_strategy_observe(strategy, 1, &(struct iso_ata_task){ 12, NAN, 0 });
+		iso_strategy_observe(strategy, 1, &(struct iso_ata_task){ 12, -1, 0 });
+		ck_assert_double_eq(iso_strategy_samples(strategy, 1).count, by_cost == 1 ? 1 : 4);
+		free(strategy);
+	}
+}
+END_TEST
+
+START_TEST(calibration_measures_the_largest_norms)
+{
+	const struct iso_ata_options options = { .calibrate_tasks = 4 };
+	struct iso_strategy *strategy = make(ISO_STRATEGY_ATA, 6, &options);
+	uint32_t tasks[WORKERS];
+
+	/* Worker i: i + 1 times 0.5, 1.5, 0.5, 1.5, so that the norm is half that over ln 2. */
+	for (int u = 0; u < 4; u++) {
+		for (uint32_t i = 0; i < WORKERS; i++) {
+			if (u == 3 && i == 2)
+				continue;
+			observe(strategy, i, (i + 1) * (u % 2 == 0 ? 0.5 : 1.5));
+		}
+	}
+	allocate(strategy, 1, tasks);
+	ck_assert(!iso_strategy_calibrated(strategy));
+	ck_assert(iso_strategy_exploring(strategy));
+	ck_assert_uint_ge(tasks[2], 1);
+	ck_assert_double_eq(iso_strategy_width(strategy).alpha_s, 0.1);
+	observe(strategy, 2, 4.5);
+	allocate(strategy, 2, tasks);
+	ck_assert(iso_strategy_calibrated(strategy));
+	ck_assert_double_eq_tol(iso_strategy_width(strategy).alpha_s, 2 / log(2), 1e-9);
+	ck_assert_double_eq_tol(iso_strategy_width(strategy).eta, 0.5 / log(2), 1e-9);
+	ck_assert_double_eq(iso_strategy_width(strategy).constant, 2);
+	/* Once and for all. */
+	observe(strategy, 2, 4500);
+	allocate(strategy, 3, tasks);
+	ck_assert_double_eq_tol(iso_strategy_width(strategy).alpha_s, 2 / log(2), 1e-9);
+	free(strategy);
+	/* ata-pooled has nothing to calibrate. */
+	strategy = make(ISO_STRATEGY_ATA_POOLED, 6, &options);
+	observe(strategy, 0, 1);
+	allocate(strategy, 1, tasks);
+	ck_assert_uint_eq(iso_strategy_worker_bytes(strategy), 72);
+	free(strategy);
+}
+END_TEST
+
+START_TEST(workers_that_are_alike_share_their_samples)
+{
+	struct iso_strategy *strategy =
+	    make(ISO_STRATEGY_ATA_EMPIRICAL, 6, &(struct iso_ata_options){ .cluster = 0.1 });
+	uint32_t tasks[WORKERS];
+
+	/* One is known well, two are as fast with too few samples for a score, one is slow. */
+	teach(strategy, 0, 100000, 1);
+	teach(strategy, 1, 20, 1.05);
+	teach(strategy, 2, 20, 0.2);
+	teach(strategy, 3, 100000, 7);
+	allocate(strategy, 5, tasks);
+	ck_assert_uint_eq(iso_strategy_cluster(strategy, 2), 1);
+	ck_assert_uint_eq(iso_strategy_cluster(strategy, 0), 2);
+	ck_assert_uint_eq(iso_strategy_cluster(strategy, 1), 2);
+	ck_assert_uint_eq(iso_strategy_cluster(strategy, 3), 3);
+	struct iso_ata_width width = { ISO_ATA_WIDTH_FINAL, 1, 1 };
+	struct iso_ata_samples both = { 100020, 100021, 0 };
+	ck_assert_double_eq_tol(iso_strategy_scores(strategy)[1],
+				0.9 * iso_ata_score_empirical(&both, &width, iso_ata_log_term(5)),
+				1e-9);
+	/* Alone it has no score, and the well-known one's own is the better. */
+	ck_assert_double_eq(iso_strategy_scores(strategy)[2], 0);
+	ck_assert_double_gt(iso_strategy_scores(strategy)[0], 0.95);
+	free(strategy);
+	/* Within the errors of few samples, yet never said to be slower than its own mean. */
+	strategy = make(ISO_STRATEGY_ATA_EMPIRICAL, 6, &(struct iso_ata_options){ .cluster = 0.1 });
+	for (uint32_t i = 0; i < WORKERS; i++)
+		teach(strategy, i, i == 0 ? 2 : 1000000, i == 0 ? 0.7 : 1);
+	allocate(strategy, 5, tasks);
+	ck_assert_uint_eq(iso_strategy_cluster(strategy, 0), iso_strategy_cluster(strategy, 1));
+	ck_assert_double_eq(iso_strategy_scores(strategy)[0], 0.7);
+	free(strategy);
+}
+END_TEST
+
+START_TEST(a_changed_worker_is_explored_anew_and_draws_not_all_tasks)
+{
+	struct iso_strategy *strategy =
+	    make(ISO_STRATEGY_ATA_EMPIRICAL, 8, &(struct iso_ata_options){ .drift = 24 });
+	uint32_t tasks[WORKERS];
+
+	for (uint32_t i = 0; i < WORKERS; i++)
+		for (int u = 0; u < 4000; u++)
+			observe(strategy, i, 0.9 + 0.1 * (u % 3));
+	allocate(strategy, 10, tasks);
+	ck_assert_uint_eq(tasks[1], 2);
+	ck_assert_uint_eq(iso_strategy_drifts(strategy, 1), 0);
+	for (int u = 0; u < 10; u++)
+		observe(strategy, 1, 20);
+	ck_assert_uint_eq(iso_strategy_drifts(strategy, 1), 1);
+	ck_assert_double_le(iso_strategy_samples(strategy, 1).count, 10);
+	ck_assert_double_eq_tol(
+	    iso_ata_mean_s(&(struct iso_ata_samples){ iso_strategy_samples(strategy, 1).count,
+						      iso_strategy_samples(strategy, 1).sum_s, 0 }),
+	    20, 1e-9);
+	/* Its own score would be 0, for which it would get all 8. */
+	allocate(strategy, 11, tasks);
+	ck_assert(!iso_strategy_exploring(strategy));
+	ck_assert_double_gt(iso_strategy_scores(strategy)[1], 1);
+	ck_assert_uint_le(tasks[1], 1);
+	free(strategy);
+}
+END_TEST
+
+START_TEST(who_is_never_used_is_tried_now_and_then)
+{
+	struct iso_strategy *strategy =
+	    make(ISO_STRATEGY_ATA_EMPIRICAL, 6, &(struct iso_ata_options){ .probe_rounds = 7 });
+	uint32_t tasks[WORKERS], tried = 0;
+
+	for (uint32_t i = 0; i < WORKERS; i++)
+		teach(strategy, i, 1e9, i == 3 ? 1000 : 1);
+	for (uint64_t round = 1; round <= 700; round++) {
+		allocate(strategy, round, tasks);
+		tried += tasks[3];
+		ck_assert_uint_le(tasks[3], 1);
+		ck_assert_uint_eq(tasks[0] + tasks[1] + tasks[2] + tasks[3], 6);
+	}
+	ck_assert_uint_eq(tried, 100);
+	free(strategy);
+}
+END_TEST
+
+START_TEST(an_imported_worker_is_believed_so_far)
+{
+	struct iso_strategy *strategy =
+	    make(ISO_STRATEGY_ATA_POOLED, 6, &(struct iso_ata_options){ .explore_tasks = 5 });
+	const struct iso_ata_samples wrong[] = {
+		{ 0, 0, 0 },   { 10, 0, 0 },   { -1, 1, 0 },
+		{ NAN, 1, 0 }, { 10, -5, 0 },  { 10, INFINITY, 0 },
+		{ 10, 5, -1 }, { 10, 5, NAN }, { 1e-300, 1e9, 0 },
+	};
+
+	ck_assert_ok(
+	    iso_strategy_import(strategy, 1, (struct iso_ata_samples){ 4000, 2000, 400 }, 100));
+	struct iso_ata_samples known = iso_strategy_samples(strategy, 1);
+	ck_assert_double_eq_tol(known.count, 100, 1e-9);
+	ck_assert_double_eq_tol(known.sum_s, 50, 1e-9);
+	ck_assert_double_eq_tol(known.squares_s2, 10, 1e-9);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		ck_assert_int_eq(iso_strategy_import(strategy, 1, wrong[i], 100), ISO_E_RANGE);
+	ck_assert_double_eq(iso_strategy_samples(strategy, 1).count, known.count);
+	free(strategy);
+}
+END_TEST
+
+/* Everything at once, so that everything has a state to forget. */
+static const struct iso_ata_options all_options = {
+	.explore_tasks = 3,
+	.discount = 0.999,
+	.smoothing = 0.5,
+	.every_rounds = 3,
+	.by_round = true,
+	.by_cost = true,
+	.calibrate_tasks = 8,
+	.cluster = 0.2,
+	.drift = 24,
+	.probe_rounds = 11,
+};
+
+static void play(struct iso_strategy *strategy, struct iso_rng *rng, uint64_t round,
+		 uint32_t *tasks)
+{
+	allocate(strategy, round, tasks);
+	for (uint32_t i = 0; i < WORKERS; i++)
+		for (uint32_t u = 0; u < tasks[i]; u++)
+			iso_strategy_observe(strategy, i,
+					     &(struct iso_ata_task){
+						 (i + 1) * (0.5 + iso_rng_unit(rng)), 2, round });
+}
+
+START_TEST(a_restored_strategy_goes_on_bit_for_bit)
+{
+	const enum iso_strategy_kind kinds[] = { ISO_STRATEGY_ATA, ISO_STRATEGY_ATA_EMPIRICAL,
+						 ISO_STRATEGY_ATA_POOLED };
+
+	for (int kind = 0; kind < 3; kind++) {
+		for (uint64_t stop = 1; stop <= 300; stop += 13) {
+			struct iso_strategy *a = make(kinds[kind], 7, &all_options), *b;
+			struct iso_rng rng = { 5 }, again;
+			uint32_t tasks[WORKERS], other[WORKERS];
+			uint8_t bytes[1024];
+
+			for (uint64_t round = 1; round <= stop; round++)
+				play(a, &rng, round, tasks);
+			b = make(kinds[kind], 7, &all_options);
+			ck_assert_uint_le(iso_strategy_worker_bytes(a), sizeof(bytes));
+			ck_assert_uint_eq(iso_strategy_worker_bytes(a),
+					  iso_strategy_worker_bytes(b));
+			iso_strategy_save(a, bytes);
+			ck_assert_ok(iso_strategy_restore(b, bytes));
+			for (uint32_t i = 0; i < WORKERS; i++) {
+				iso_strategy_save_worker(a, i, bytes);
+				ck_assert_ok(iso_strategy_restore_worker(b, i, bytes));
+			}
+			again = rng;
+			for (uint64_t round = stop + 1; round <= stop + 60; round++) {
+				play(a, &rng, round, tasks);
+				play(b, &again, round, other);
+				ck_assert_mem_eq(tasks, other, sizeof(tasks));
+				ck_assert_mem_eq(iso_strategy_scores(a), iso_strategy_scores(b),
+						 WORKERS * sizeof(double));
+				ck_assert_int_eq(iso_strategy_changed(a), iso_strategy_changed(b));
+			}
+			free(a);
+			free(b);
+		}
+	}
+}
+END_TEST
+
+START_TEST(damaged_state_is_refused_and_changes_nothing)
+{
+	struct iso_strategy *strategy = make(ISO_STRATEGY_ATA, 7, &all_options);
+	struct iso_rng rng = { 5 };
+	uint32_t tasks[WORKERS];
+	uint8_t good[1024], bad[1024], after[1024];
+	size_t size = iso_strategy_worker_bytes(strategy);
+	unsigned refused = 0;
+
+	for (uint64_t round = 1; round <= 30; round++)
+		play(strategy, &rng, round, tasks);
+	iso_strategy_save_worker(strategy, 1, good);
+	/* The highest bits of each number: a negative, infinite or enormous one. */
+	for (size_t at = 7; at < size; at += 8) {
+		memcpy(bad, good, size);
+		memset(bad + at - 1, 0xff, 2);
+		if (iso_strategy_restore_worker(strategy, 1, bad) == ISO_OK) {
+			/* Counts of what was seen may be anything. */
+			ck_assert(at / 8 == 3 || at / 8 == 4);
+			ck_assert_ok(iso_strategy_restore_worker(strategy, 1, good));
+			continue;
+		}
+		refused++;
+		iso_strategy_save_worker(strategy, 1, after);
+		ck_assert_mem_eq(after, good, size);
+	}
+	ck_assert_uint_eq(refused, size / 8 - 2);
+	iso_strategy_save(strategy, good);
+	for (size_t at = 0; at < iso_strategy_state_bytes(strategy); at += 8) {
+		memcpy(bad, good, sizeof(bad));
+		memset(bad + at, 0xff, 8);
+		/* The generator, and how many were seen, may be anything; round may be later. */
+		if (at == 8 || at == 16 || at == 32)
+			continue;
+		ck_assert_int_eq(iso_strategy_restore(strategy, bad), ISO_E_MALFORMED);
+		iso_strategy_save(strategy, after);
+		ck_assert_mem_eq(after, good, iso_strategy_state_bytes(strategy));
+	}
+	free(strategy);
+}
+END_TEST
+
+START_TEST(options_out_of_range_are_refused)
+{
+	const struct iso_ata_options wrong[] = {
+		{ .discount = -0.1 }, { .discount = 1.1 },	{ .discount = NAN },
+		{ .smoothing = 2 },   { .cluster = -1 },	{ .drift = 3.9 },
+		{ .drift = 1001 },    { .calibrate_tasks = 3 }, { .calibrate_tasks = 4097 },
+	};
+	struct iso_strategy_config config = {
+		.kind = ISO_STRATEGY_ATA_POOLED,
+		.workers = 2,
+		.batch = 3,
+	};
+
+	ck_assert_uint_gt(iso_strategy_size(&config), 0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		config.options = wrong[i];
+		ck_assert_uint_eq(iso_strategy_size(&config), 0);
+	}
+	/* At their ends they are off: no memory, no effect. */
+	config.options = (struct iso_ata_options){ 0 };
+	size_t bare = iso_strategy_size(&config);
+	config.options = (struct iso_ata_options){ .discount = 1, .smoothing = 1, .cluster = 1 };
+	ck_assert_uint_eq(iso_strategy_size(&config), bare);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = suite_create("options");
+	TCase *tcase = tcase_create("practice");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, norms_are_those_of_known_distributions);
+	tcase_add_test(tcase, drift_is_noticed_soon_and_its_times_are_the_new_ones);
+	tcase_add_test(tcase, one_long_time_is_no_drift);
+	tcase_add_test(tcase, the_first_tasks_come_before_all_else);
+	tcase_add_test(tcase, old_times_fade_and_the_bound_looks_back_no_further);
+	tcase_add_test(tcase, smoothed_scores_are_a_moving_average);
+	tcase_add_test(tcase, smoothing_does_not_delay_what_is_known_of_shares);
+	tcase_add_test(tcase, an_allocation_is_kept_for_some_rounds);
+	tcase_add_test(tcase, late_times_count_unless_by_round);
+	tcase_add_test(tcase, by_cost_what_is_learnt_is_time_over_cost);
+	tcase_add_test(tcase, calibration_measures_the_largest_norms);
+	tcase_add_test(tcase, workers_that_are_alike_share_their_samples);
+	tcase_add_test(tcase, a_changed_worker_is_explored_anew_and_draws_not_all_tasks);
+	tcase_add_test(tcase, who_is_never_used_is_tried_now_and_then);
+	tcase_add_test(tcase, an_imported_worker_is_believed_so_far);
+	tcase_add_test(tcase, a_restored_strategy_goes_on_bit_for_bit);
+	tcase_add_test(tcase, damaged_state_is_refused_and_changes_nothing);
+	tcase_add_test(tcase, options_out_of_range_are_refused);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
