@@ -1,8 +1,16 @@
 # make repro: the papers' experiments again, as tables, repro.json and figures.  A new one
 # is a program (repro.h says what it defines), listed here.
 repro_programs =
-repro_common = %D%/fit.c %D%/fit.h %D%/repro.c %D%/repro.h
-EXTRA_DIST += $(repro_common)
+repro_common = %D%/fit.c %D%/fit.h %D%/repro.c %D%/repro.h %D%/simulate.c %D%/simulate.h
+
+if HAVE_CHECK
+repro_programs += %D%/ata_tables %D%/ata_laws %D%/ata_regret %D%/ata_prior %D%/ringmaster
+%C%_ata_laws_SOURCES = %D%/ata_laws.c $(repro_common)
+%C%_ata_prior_SOURCES = %D%/ata_prior.c $(repro_common)
+%C%_ata_regret_SOURCES = %D%/ata_regret.c $(repro_common)
+%C%_ata_tables_SOURCES = %D%/ata_tables.c $(repro_common)
+%C%_ringmaster_SOURCES = %D%/ringmaster.c $(repro_common)
+endif
 
 # Their short forms are tests.
 check_PROGRAMS += $(repro_programs)
@@ -13,7 +21,8 @@ EXTRA_DIST += %D%/README.md
 repro: $(repro_programs)
 	@rm -rf repro.json repro && $(MKDIR_P) repro && status=0 && \
 	for program in $(repro_programs); do \
-		$$program --full --json repro.json --figures repro || status=1; \
+		top_srcdir=$(abs_top_srcdir) $$program --full --json repro.json --figures repro || \
+			status=1; \
 	done; exit $$status
 CLEANFILES += repro.json
 clean-local: clean-repro
