@@ -3,7 +3,7 @@ sim_world = %D%/world.c %D%/world.h %D%/world_admin.c %D%/world_check.c %D%/worl
 	%D%/world_queue.c %D%/world_state.h %D%/world_wishes.c \
 	%D%/world_trace.c
 
-sim_tests += %D%/bandit %D%/beyond %D%/remedies
+sim_tests += %D%/beyond %D%/remedies
 %C%_remedies_SOURCES = %D%/remedies.c %D%/remedy.c %D%/remedy.h
 sim_tests += %D%/trade %D%/member
 %C%_trade_SOURCES = %D%/trade.c $(sim_world)
