@@ -54,12 +54,30 @@ for option in --json --plot; do
 	[ $? = 2 ] || fail "$option into a directory that is not there"
 done
 
-"$demo" --seconds 8 --nodes 3 --budget 0.6cpu --json "$work/json" --plot "$work/svg" >"$work/out" 2>&1 &
+# So is what the coordinator would not take, in its words.
+timeout 5 "$demo" --allocation atta >"$work/out" 2>&1
+[ $? = 2 ] || fail 'an allocation that there is not'
+grep -q "'atta' is not one of " "$work/out" || fail 'the reason for it'
+
+# Long enough for a window of 10 s.
+"$demo" --seconds 12 --nodes 3 --budget 0.6cpu --json "$work/json" --plot "$work/svg" >"$work/out" 2>&1 &
 pid=$!
 wait $pid || fail "the short run: exit status $?"
 head -1 "$work/out" | grep -q DRY-RUN && { echo 'SKIP: no writable cpu controller'; exit 77; }
 nothing_left $pid 'the short run'
-grep -q '"held": true' "$work/json" || fail 'no JSON report'
+# What is printed besides the checks, too.
+claim() { # WHAT JQ-EXPRESSION
+	[ "$(jq "$2" "$work/json")" = true ] || fail "the report: $1: $(jq -c '.account, .spent, .overhead' "$work/json")"
+}
+claim 'held' '.held'
+claim 'gradients' '.account | .used > 100 and .computed == .used + ([.discarded[]] | add)'
+claim 'worker time' '.account | .worker_s > 0.5 and .worker_s < 1.1 * 0.6 * .wall_s and .discarded_worker_s <= .worker_s'
+claim 'accuracy' '.account.accuracy > 0.3 and .account.accuracy == .samples[-1].test_accuracy'
+claim 'the greedy rule' '.account | .greedy_worker_s > 0.3 * .worker_s and .greedy_worker_s < 3 * .worker_s'
+claim 'used by the jobs' '.spent | .used_s > 0.5 and .worst_window > 0 and .worst_window < 1.1'
+claim 'jobs did the work' '.account.worker_s < 1.5 * .spent.used_s'
+claim 'overhead' '[.overhead[] | .cpu_percent < 50 and .rss_bytes > 500000] | all and length == 5'
+claim 'shares' '[.phases[].nodes[].share_cpu] | length == 9 and all(. > 0.04 and . < 0.6)'
 grep -q '</svg>' "$work/svg" || fail 'no picture'
 
 ended_by INT guard 130

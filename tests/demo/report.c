@@ -171,6 +171,20 @@ static json_t *describe_phases(const struct demo *demo)
 	return phases;
 }
 
+static json_t *describe_spent(const struct demo *demo)
+{
+	const struct history *history = &demo->history;
+	unsigned node = 0;
+	double worst = history_worst_window(history, SPENT_WINDOW_S, &node);
+
+	if (demo->options.dry_run || history->count == 0)
+		return json_null();
+	struct spent spent = history_spent(history, 0, history->count - 1, history->nodes);
+	return json_pack("{s:f, s:f, s:i, s:o, s:s}", "used_s", spent.used_s, "allowed_s",
+			 spent.allowed_s, "window_s", SPENT_WINDOW_S, "worst_window", real(worst),
+			 "worst_node", demo->nodes[node].name);
+}
+
 static void add_overhead(json_t *overhead, const struct demo *demo, const struct child *child)
 {
 	if (child->name != NULL)
@@ -215,7 +229,7 @@ static json_t *describe(const struct demo *demo, const struct check *checks, uns
 		json_array_append_new(samples, describe_sample(demo, &demo->history.samples[i]));
 	return json_pack(
 	    "{s:b, s:b, s:I, s:i, s:I, s:o, s:f, s:o, s:O?, s:{s:I, s:I, s:I, s:I}, "
-	    "s:o, s:O?, s:o, s:o}",
+	    "s:o, s:O?, s:o, s:o, s:o}",
 	    "held", checks_held(checks, count), "dry_run", options->dry_run, "seconds",
 	    (json_int_t)options->seconds, "nodes", (int)options->nodes, "budget_ucpu",
 	    (json_int_t)options->budget_ucpu, "account", account_describe(demo), "ready_s",
@@ -223,7 +237,8 @@ static json_t *describe(const struct demo *demo, const struct check *checks, uns
 	    "ledger", "audits", (json_int_t)demo->ledger.audits, "unanswered",
 	    (json_int_t)demo->ledger.unanswered, "rereads", (json_int_t)demo->ledger.rereads,
 	    "failures", (json_int_t)demo->ledger.failures, "phases", describe_phases(demo),
-	    "training", demo->training, "overhead", describe_overhead(demo), "samples", samples);
+	    "training", demo->training, "spent", describe_spent(demo), "overhead",
+	    describe_overhead(demo), "samples", samples);
 }
 
 int report_write_json(const char *path, const struct demo *demo, const struct check *checks,
