@@ -10,6 +10,7 @@ unit_tests += \
 	tests/unit/model \
 	tests/unit/options \
 	tests/unit/strategy \
+	tests/unit/theory \
 	tests/unit/textdata \
 	tests/unit/train_wire
 
