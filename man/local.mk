@@ -7,6 +7,7 @@ dist_man_MANS += \
 	%D%/isobar-guard.8 \
 	%D%/isobar-scenario.5 \
 	%D%/isobar-sim.1 \
+	%D%/isobar-task.3 \
 	%D%/isobar-worker.8 \
 	%D%/isobar-protocol.7 \
 	%D%/isobar.7 \

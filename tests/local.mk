@@ -46,6 +46,7 @@ include tests/sim/local.mk
 include tests/fs/local.mk
 include tests/bpf/local.mk
 endif
+include tests/task/local.mk
 include tests/model/local.mk
 include tests/fuzz/local.mk
 include tests/lint/local.mk

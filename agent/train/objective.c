@@ -44,7 +44,18 @@ const char *objective_of_task(const struct isobar_task *task, const struct isoba
 			 params, ISOBAR_TASK_PARAMS_MAX);
 		return text;
 	}
-	*ret_objective = (struct objective){ .task = task, .shape = *shape, .params = params };
+	size_t bytes = 0;
+	if (task->workspace != NULL) {
+		taskwatch_enter(ISO_WORKER_WORKSPACE);
+		bytes = task->workspace(shape, ISOBAR_TASK_SAMPLES_MAX);
+		taskwatch_leave();
+	}
+	*ret_objective = (struct objective){
+		.task = task,
+		.shape = *shape,
+		.params = params,
+		.workspace_bytes = bytes,
+	};
 	return NULL;
 }
 
@@ -56,17 +67,10 @@ bool objective_wants_classes(const struct objective *objective)
 
 size_t objective_workspace_bytes(const struct objective *objective, uint32_t count)
 {
-	const struct isobar_task *task = objective->task;
-
 	assert(count <= ISOBAR_TASK_SAMPLES_MAX);
-	if (task == NULL)
-		return iso_model_workspace_floats(&objective->model, count) * sizeof(float);
-	if (task->workspace == NULL)
-		return 0;
-	taskwatch_enter(ISO_WORKER_WORKSPACE);
-	size_t bytes = task->workspace(&objective->shape, count);
-	taskwatch_leave();
-	return bytes;
+	return objective->task != NULL
+		   ? objective->workspace_bytes
+		   : iso_model_workspace_floats(&objective->model, count) * sizeof(float);
 }
 
 void objective_init(const struct objective *objective, uint64_t seed, float *ret_params)

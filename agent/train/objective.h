@@ -18,14 +18,15 @@ struct objective {
 	struct iso_model model;
 	struct isobar_task_shape shape; /* as the task is told */
 	uint32_t params;
+	size_t workspace_bytes; /* of the task, for as many samples as there may be */
 };
 
 /* The model must be valid. */
 struct objective objective_of_model(const struct iso_model *model);
 
 /*
- * Asks the task whether it can learn from such data, and how many parameters it
- * has.  NULL, or why not, in text; *ret_objective is then untouched.
+ * Asks the task whether it can learn from such data, how many parameters it has and
+ * what memory it needs.  NULL, or why not, in text; *ret_objective is then untouched.
  */
 #define OBJECTIVE_TEXT_BYTES 128
 const char *objective_of_task(const struct isobar_task *task, const struct isobar_task_shape *shape,

@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 count=0
 status=0
 # shellcheck disable=SC2154 # from the Makefile
-for page in "$top_srcdir"/man/*.[1578]; do
+for page in "$top_srcdir"/man/*.[13578]; do
 	# Comes out as NUMBER-PROGRAM.conf, one file an example.
 	rm -f "$work"/*.conf
 	awk -v folder="$work" '

@@ -14,7 +14,7 @@ case $sysconfdir in
 esac
 status=0
 # shellcheck disable=SC2154 # from the Makefile
-for page in "$top_srcdir"/man/*.[1578]; do
+for page in "$top_srcdir"/man/*.[13578]; do
 	name=${page##*/}
 	installed=$(find "$root" -path "*/man${name##*.}/$name")
 	[ -f "$installed" ] || { echo "man/$name is not installed: add it to man/local.mk"; status=1; continue; }

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_TESTS_TASK_FILE_H
+#define ISO_TESTS_TASK_FILE_H
+
+/*
+ * tests/task/NAME.so of the build, copied to PATH, mode 644, with a fault written
+ * into it ("crash", "crash:20"; NULL: none); fails the test if it cannot.
+ */
+void task_file(const char *name, const char *fault, const char *path);
+
+#endif
