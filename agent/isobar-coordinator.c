@@ -265,11 +265,15 @@ static void finish(struct coordinator *coordinator)
 	if (coordinator->options.report != NULL)
 		write_report(coordinator);
 	const struct evaluation_point *points = run_evaluations(coordinator->run, &count);
-	log_info("%s after round %llu, %.1f s: test accuracy %.4f",
-		 coordinator->is_done ? "done" : "stopped",
-		 (unsigned long long)points[count - 1].round,
-		 (double)run_view(coordinator->run, now_ns).elapsed_ns / 1e9,
-		 points[count - 1].accuracy);
+	/* A user's task that does not work gives none. */
+	if (count == 0)
+		log_info("%s without an evaluation", coordinator->is_done ? "done" : "stopped");
+	else
+		log_info("%s after round %llu, %.1f s: test accuracy %.4f",
+			 coordinator->is_done ? "done" : "stopped",
+			 (unsigned long long)points[count - 1].round,
+			 (double)run_view(coordinator->run, now_ns).elapsed_ns / 1e9,
+			 points[count - 1].accuracy);
 }
 
 static void close_all(struct coordinator *coordinator)

@@ -19,6 +19,7 @@
 #include "agent/base/loop.h"
 #include "agent/net/curve.h"
 #include "agent/train/dataset.h"
+#include "agent/train/exam.h"
 #include "agent/train/taskwatch.h"
 #include "agent/train/usertask.h"
 #include "agent/train/worker_pool.h"
@@ -45,6 +46,7 @@ struct options {
 	uint32_t threads;
 	uint64_t share_ucpu; /* 0: not given */
 	uint64_t task_limit_ns;
+	bool evaluate;
 	bool verbose;
 };
 
@@ -71,6 +73,7 @@ static void usage(FILE *file)
 	    "usage: isobar-worker --coordinator tcp://ADDRESS:PORT --coordinator-key KEY|FILE\n"
 	    "                     --key FILE --name NAME --data DATA [--threads N]\n"
 	    "                     [--share CPU] [--task FILE] [--task-limit TIME] [--verbose]\n"
+	    "       isobar-worker --evaluate --task FILE --data FOLDER [--task-limit TIME]\n"
 	    "\n"
 	    "Hosts the training threads of one node.  isobard starts it; it also runs alone.\n"
 	    "\n"
@@ -84,6 +87,7 @@ static void usage(FILE *file)
 	    "0.5cpu\n"
 	    "  --task FILE                       a task of your own, isobar-task(3)\n"
 	    "  --task-limit TIME                 CPU time for one call of it (default: 60s)\n"
+	    "  --evaluate                        as isobar-coordinator starts it for a task\n"
 	    "  --verbose                         say more\n"
 	    "  --help                            show this\n"
 	    "  --version                         show the version\n",
@@ -103,6 +107,14 @@ static bool parse_threads(const char *text, uint32_t *ret_threads)
 	return true;
 }
 
+static bool is_complete(const struct options *options)
+{
+	if (options->evaluate)
+		return options->task != NULL && options->data != NULL;
+	return options->coordinator != NULL && options->coordinator_key != NULL &&
+	       options->key != NULL && options->name != NULL && options->data != NULL;
+}
+
 /* 0: go on; else the exit status + 1. */
 static int parse_options(int argc, char **argv, struct options *ret_options)
 {
@@ -116,6 +128,7 @@ static int parse_options(int argc, char **argv, struct options *ret_options)
 		{ "share", required_argument, NULL, 's' },
 		{ "task", required_argument, NULL, 'T' },
 		{ "task-limit", required_argument, NULL, 'l' },
+		{ "evaluate", no_argument, NULL, 'e' },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
@@ -150,14 +163,14 @@ static int parse_options(int argc, char **argv, struct options *ret_options)
 				return 1 + 2;
 			}
 			break;
+		case 'e': options.evaluate = true; break;
 		case 'v': options.verbose = true; break;
 		case 'h': usage(stdout); return 1 + 0;
 		case 'V': puts("isobar-worker " PACKAGE_VERSION); return 1 + 0;
 		default: usage(stderr); return 1 + 2;
 		}
 	}
-	if (optind < argc || options.coordinator == NULL || options.coordinator_key == NULL ||
-	    options.key == NULL || options.name == NULL || options.data == NULL) {
+	if (optind < argc || !is_complete(&options)) {
 		usage(stderr);
 		return 1 + 2;
 	}
@@ -301,11 +314,11 @@ static int read_inputs(struct worker *worker, char ret_server_key[CURVE_KEY_BYTE
  * From here on code runs that is not ours: what it does to this process is said
  * before the process ends of it, and the agent hears of it, too.
  */
-static int open_task(struct worker *worker, struct error *reterr)
+static int open_task(struct worker *worker, int report_fd, struct error *reterr)
 {
 	struct taskwatch_config config = {
 		.what = worker->options.task,
-		.report_fd = worker->link != NULL ? WORKERLINK_FD : -1,
+		.report_fd = report_fd,
 		.limit_ns = worker->options.task_limit_ns,
 		.with_prefix = getenv("JOURNAL_STREAM") != NULL,
 	};
@@ -352,7 +365,7 @@ static int open_all(struct worker *worker, struct error *reterr)
 	if (r == 0)
 		r = read_inputs(worker, config.server_key, reterr);
 	if (r == 0)
-		r = open_task(worker, reterr);
+		r = open_task(worker, worker->link != NULL ? WORKERLINK_FD : -1, reterr);
 	if (r == 0)
 		r = pool_open(worker->threads_max, worker->map, &worker->pool, reterr);
 	if (r < 0)
@@ -388,6 +401,35 @@ static void close_all(struct worker *worker)
 		close(worker->timer.fd);
 }
 
+/* For a coordinator, which runs no task itself. */
+static int evaluate(struct worker *worker, struct error *reterr)
+{
+	int r;
+
+	if (fcntl(WORKERLINK_FD, F_GETFD) < 0 || fcntl(EXAM_MEMORY_FD, F_GETFD) < 0)
+		return error_set(reterr, -EBADF, "--evaluate: only isobar-coordinator starts it");
+	r = dataset_open(worker->options.data, DATASET_TEST, &worker->data, reterr);
+	if (r == 0)
+		r = open_task(worker, WORKERLINK_FD, reterr);
+	if (r == 0)
+		r = exam_serve(WORKERLINK_FD, EXAM_MEMORY_FD, &worker->task, &worker->data, reterr);
+	return r;
+}
+
+static int host(struct worker *worker, struct error *reterr)
+{
+	worker->threads_max = worker->options.threads != 0 ? worker->options.threads : count_cpus();
+	worker->speed.threads = worker->threads_max;
+	/* Alone, all CPUs are ours unless told; an agent says otherwise at once. */
+	set_share(worker,
+		  worker->options.share_ucpu != 0
+		      ? worker->options.share_ucpu
+		      : (uint64_t)worker->threads_max * ISO_UCPU_PER_CPU,
+		  0);
+	int r = open_all(worker, reterr);
+	return r == 0 ? loop_run(&worker->loop) : r;
+}
+
 int main(int argc, char **argv)
 {
 	static struct worker worker;
@@ -402,17 +444,7 @@ int main(int argc, char **argv)
 		log_init(LOG_DEBUG, getenv("JOURNAL_STREAM") != NULL);
 	/* The threads are ours: BLAS must not bring more. */
 	openblas_set_num_threads(1);
-	worker.threads_max = worker.options.threads != 0 ? worker.options.threads : count_cpus();
-	worker.speed.threads = worker.threads_max;
-	/* Alone, all CPUs are ours unless told; an agent says otherwise at once. */
-	set_share(&worker,
-		  worker.options.share_ucpu != 0 ? worker.options.share_ucpu
-						 : (uint64_t)worker.threads_max * ISO_UCPU_PER_CPU,
-		  0);
-
-	int r = open_all(&worker, &error);
-	if (r == 0)
-		r = loop_run(&worker.loop);
+	int r = worker.options.evaluate ? evaluate(&worker, &error) : host(&worker, &error);
 	if (r < 0)
 		log_error("isobar-worker: %s", error.text[0] != '\0' ? error.text : strerror(-r));
 	close_all(&worker);

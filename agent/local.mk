@@ -110,6 +110,9 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/train/dataset_table.c %D%/train/dataset_table.h \
 	%D%/train/dataset_text.c %D%/train/dataset_text.h \
 	%D%/train/evaluate.c %D%/train/evaluate.h \
+	%D%/train/evaluate_pass.c %D%/train/evaluate_pass.h \
+	%D%/train/exam.c %D%/train/exam.h \
+	%D%/train/examiner.c %D%/train/examiner.h \
 	%D%/train/fence.c %D%/train/fence.h \
 	%D%/train/objective.c %D%/train/objective.h \
 	%D%/train/spawn.c %D%/train/spawn.h \

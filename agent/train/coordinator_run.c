@@ -185,18 +185,19 @@ void run_evaluate(struct run *run, uint64_t now_ns)
 		if (evaluation_knows(run->evaluation, run->round))
 			return;
 		evaluation_start(run->evaluation, run->params, run->round,
-				 run_elapsed_ns(run, now_ns));
+				 run_elapsed_ns(run, now_ns), now_ns);
 	}
-	(void)evaluation_step(run->evaluation);
+	if (evaluation_is_running(run->evaluation))
+		(void)evaluation_step(run->evaluation, now_ns);
 }
 
 void run_evaluate_now(struct run *run, uint64_t now_ns)
 {
+	evaluation_finish(run->evaluation);
 	if (!evaluation_knows(run->evaluation, run->round))
 		evaluation_start(run->evaluation, run->params, run->round,
-				 run_elapsed_ns(run, now_ns));
-	while (evaluation_is_running(run->evaluation))
-		(void)evaluation_step(run->evaluation);
+				 run_elapsed_ns(run, now_ns), now_ns);
+	evaluation_finish(run->evaluation);
 }
 
 static void add_totals(struct iso_round_totals *sum, const struct iso_round_totals *more)
@@ -227,16 +228,18 @@ uint64_t run_wake_ns(const struct run *run, uint64_t now_ns)
 {
 	uint64_t at_ns = iso_round_wake_ns(run->rounds);
 
-	if (evaluation_is_running(run->evaluation) ||
-	    (run->is_round_open && iso_round_complete(run->rounds)))
+	if (run->is_round_open && iso_round_complete(run->rounds))
 		return now_ns;
 	if (run->started_ns == 0) {
 		uint64_t start_ns = run->first_join_ns + run->conf->training.start_after_ns;
 
 		return run->present_count > 0 && start_ns < at_ns ? start_ns : at_ns;
 	}
-	if (run->evaluate_at_ns < at_ns)
-		at_ns = run->evaluate_at_ns;
+	uint64_t evaluate_ns = evaluation_is_running(run->evaluation)
+				   ? evaluation_wake_ns(run->evaluation, now_ns)
+				   : run->evaluate_at_ns;
+	if (evaluate_ns < at_ns)
+		at_ns = evaluate_ns;
 	if (run->checkpoint_at_ns < at_ns)
 		at_ns = run->checkpoint_at_ns;
 	if (run->conf->training.stop_after_ns > run->elapsed_before_ns) {

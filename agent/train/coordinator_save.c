@@ -164,7 +164,9 @@ static int open_all(struct run *run, const struct dataset *test, struct run_opti
 	if (r == 0 && is_found)
 		r = restore(run, &from, reterr);
 	if (r == 0)
-		r = evaluation_open(&run->model, test, &run->evaluation, reterr);
+		r = evaluation_open(&(struct evaluation_config){ .data = test,
+								 .model = &run->model },
+				    &run->evaluation, reterr);
 	if (r == 0) {
 		r = open_strategy(run);
 		if (r == 0)

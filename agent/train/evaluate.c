@@ -8,65 +8,114 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/train/fence.h"
-#include "agent/train/objective.h"
-#include "agent/train/taskwatch.h"
+#include "agent/base/clock.h"
+#include "agent/train/evaluate_pass.h"
+#include "agent/train/examiner.h"
 
-#define SLICE_SAMPLES 200u
-_Static_assert(SLICE_SAMPLES <= ISOBAR_TASK_SAMPLES_MAX, "what a user's task is promised");
+#define FINISH_WAIT_MS 100
 
 struct evaluation {
-	struct objective objective;
-	const struct dataset *data;
+	/* One of these two. */
+	struct pass *pass;
+	struct examiner *examiner;
+	struct objective objective; /* of the pass */
 	bool is_running;
 	struct evaluation_point running;
-	uint32_t done, correct;
-	double loss_sum;
 	struct evaluation_point points[EVALUATIONS_MAX];
 	uint32_t points_count;
-	uint32_t samples[SLICE_SAMPLES];
-	float targets[SLICE_SAMPLES];
-	float *params, *x;
-	struct fence workspace;
 };
 
-int evaluation_open(const struct iso_model *model, const struct dataset *data,
-		    struct evaluation **ret_evaluation, struct error *reterr)
+static int open_model(struct evaluation *evaluation, const struct evaluation_config *config,
+		      struct error *reterr)
 {
-	struct evaluation *evaluation = calloc(1, sizeof(*evaluation));
-
-	if (data->samples == 0 || !dataset_fits(data, model)) {
-		free(evaluation);
+	if (!dataset_fits(config->data, config->model))
 		return error_set(reterr, -EINVAL, "the test set does not fit the model");
-	}
-	if (evaluation != NULL) {
-		evaluation->objective = objective_of_model(model);
-		/* The penalty is no part of a test loss. */
-		evaluation->objective.model.l2 = 0;
-		evaluation->data = data;
-		evaluation->params = calloc(evaluation->objective.params, sizeof(float));
-		evaluation->x = calloc((size_t)SLICE_SAMPLES * data->features, sizeof(float));
-	}
-	if (evaluation == NULL || evaluation->params == NULL || evaluation->x == NULL ||
-	    fence_open(objective_workspace_bytes(&evaluation->objective, SLICE_SAMPLES),
-		       &evaluation->workspace) < 0) {
-		evaluation_close(evaluation);
+	evaluation->objective = objective_of_model(config->model);
+	if (pass_open(&evaluation->objective, config->data, &evaluation->pass) < 0)
 		return error_errno(reterr, -ENOMEM, "evaluation");
+	return 0;
+}
+
+static int open_task(struct evaluation *evaluation, const struct evaluation_config *config,
+		     struct error *reterr)
+{
+	const struct examiner_config child = {
+		.executable = config->executable,
+		.task = config->task,
+		.data = config->folder,
+		.limit_ns = config->limit_ns,
+	};
+
+	return examiner_open(&child, &evaluation->examiner, reterr);
+}
+
+int evaluation_open(const struct evaluation_config *config, struct evaluation **ret_evaluation,
+		    struct error *reterr)
+{
+	struct evaluation *evaluation;
+	int r;
+
+	if (config->data->samples == 0)
+		return error_set(reterr, -EINVAL, "the test set is empty");
+	evaluation = calloc(1, sizeof(*evaluation));
+	if (evaluation == NULL)
+		return error_errno(reterr, -ENOMEM, "evaluation");
+	r = config->model != NULL ? open_model(evaluation, config, reterr)
+				  : open_task(evaluation, config, reterr);
+	if (r < 0) {
+		evaluation_close(evaluation);
+		return r;
 	}
 	*ret_evaluation = evaluation;
 	return 0;
 }
 
-void evaluation_start(struct evaluation *evaluation, const float *params, uint64_t round,
-		      uint64_t at_ns)
+struct evaluation *evaluation_close(struct evaluation *evaluation)
 {
-	memcpy(evaluation->params, params,
-	       evaluation->objective.params * sizeof(*params));
+	if (evaluation == NULL)
+		return NULL;
+	pass_close(evaluation->pass);
+	examiner_close(evaluation->examiner);
+	free(evaluation);
+	return NULL;
+}
+
+uint32_t evaluation_params(const struct evaluation *evaluation)
+{
+	return evaluation->pass != NULL ? evaluation->objective.params
+					: examiner_params(evaluation->examiner);
+}
+
+uint64_t evaluation_user_task(const struct evaluation *evaluation)
+{
+	return evaluation->pass != NULL ? 0 : examiner_checksum(evaluation->examiner);
+}
+
+const char *evaluation_task_name(const struct evaluation *evaluation)
+{
+	return evaluation->pass != NULL ? NULL : examiner_name(evaluation->examiner);
+}
+
+int evaluation_init(struct evaluation *evaluation, uint64_t seed, float *ret_params,
+		    struct error *reterr)
+{
+	if (evaluation->examiner != NULL)
+		return examiner_init(evaluation->examiner, seed, ret_params, reterr);
+	objective_init(&evaluation->objective, seed, ret_params);
+	return 0;
+}
+
+void evaluation_start(struct evaluation *evaluation, const float *params, uint64_t round,
+		      uint64_t at_ns, uint64_t now_ns)
+{
+	if (evaluation->examiner != NULL) {
+		if (evaluation->is_running || !examiner_start(evaluation->examiner, params, now_ns))
+			return;
+	} else {
+		pass_start(evaluation->pass, params);
+	}
 	evaluation->is_running = true;
 	evaluation->running = (struct evaluation_point){ .round = round, .at_ns = at_ns };
-	evaluation->done = 0;
-	evaluation->correct = 0;
-	evaluation->loss_sum = 0;
 }
 
 bool evaluation_is_running(const struct evaluation *evaluation)
@@ -87,33 +136,56 @@ static void add_point(struct evaluation *evaluation)
 	points[evaluation->points_count++] = evaluation->running;
 }
 
-bool evaluation_step(struct evaluation *evaluation)
+static bool step_pass(struct evaluation *evaluation)
 {
-	const struct dataset *data = evaluation->data;
-	uint32_t left = data->samples - evaluation->done;
-	uint32_t count = left < SLICE_SAMPLES ? left : SLICE_SAMPLES;
-	uint32_t correct;
-
-	assert(evaluation->is_running);
-	assert(count >= 1);
-	for (uint32_t i = 0; i < count; i++)
-		evaluation->samples[i] = evaluation->done + i;
-	dataset_gather(data, evaluation->samples, count, evaluation->x);
-	dataset_targets(data, objective_wants_classes(&evaluation->objective),
-			evaluation->samples, count, evaluation->targets);
-	const struct iso_model_batch batch = { evaluation->x, evaluation->targets, count };
-	evaluation->loss_sum += count * objective_loss(&evaluation->objective, evaluation->params,
-						       &batch, evaluation->workspace.data,
-						       &correct);
-	evaluation->correct += correct;
-	evaluation->done += count;
-	if (evaluation->done < data->samples)
+	if (!pass_step(evaluation->pass))
 		return false;
+
+	struct pass_result result = pass_result(evaluation->pass);
 	evaluation->is_running = false;
-	evaluation->running.accuracy = (double)evaluation->correct / data->samples;
-	evaluation->running.loss = evaluation->loss_sum / data->samples;
+	evaluation->running.accuracy = (double)result.correct / result.samples;
+	evaluation->running.loss = result.loss;
 	add_point(evaluation);
 	return true;
+}
+
+static bool step_examiner(struct evaluation *evaluation, uint64_t now_ns)
+{
+	struct evaluation_point *running = &evaluation->running;
+	enum examiner_answer answer =
+	    examiner_poll(evaluation->examiner, now_ns, &running->loss, &running->accuracy);
+
+	evaluation->is_running = answer == EXAMINER_BUSY;
+	if (answer == EXAMINER_DONE)
+		add_point(evaluation);
+	return answer == EXAMINER_DONE;
+}
+
+bool evaluation_step(struct evaluation *evaluation, uint64_t now_ns)
+{
+	assert(evaluation->is_running);
+	return evaluation->pass != NULL ? step_pass(evaluation) : step_examiner(evaluation, now_ns);
+}
+
+void evaluation_finish(struct evaluation *evaluation)
+{
+	while (evaluation->is_running) {
+		(void)evaluation_step(evaluation, clock_now_ns());
+		if (evaluation->is_running && evaluation->examiner != NULL)
+			examiner_wait(evaluation->examiner, FINISH_WAIT_MS);
+	}
+}
+
+uint64_t evaluation_wake_ns(const struct evaluation *evaluation, uint64_t now_ns)
+{
+	if (!evaluation->is_running)
+		return UINT64_MAX;
+	return evaluation->pass != NULL ? now_ns : examiner_wake_ns(evaluation->examiner, now_ns);
+}
+
+const char *evaluation_state(struct evaluation *evaluation)
+{
+	return evaluation->pass != NULL ? "running" : examiner_state(evaluation->examiner);
 }
 
 bool evaluation_knows(const struct evaluation *evaluation, uint64_t round)
@@ -138,15 +210,4 @@ void evaluation_restore(struct evaluation *evaluation, const struct evaluation_p
 	assert(count <= EVALUATIONS_MAX);
 	memcpy(evaluation->points, points, count * sizeof(*points));
 	evaluation->points_count = count;
-}
-
-struct evaluation *evaluation_close(struct evaluation *evaluation)
-{
-	if (evaluation == NULL)
-		return NULL;
-	free(evaluation->params);
-	free(evaluation->x);
-	fence_close(&evaluation->workspace);
-	free(evaluation);
-	return NULL;
 }

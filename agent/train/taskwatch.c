@@ -463,7 +463,7 @@ void taskwatch_text(enum iso_worker_fault what, enum iso_worker_call call, uint3
 		snprintf(ret_text, TASKWATCH_TEXT_BYTES, "wrote beyond its arrays in %s", in);
 		return;
 	case ISO_WORKER_UNUSABLE:
-		snprintf(ret_text, TASKWATCH_TEXT_BYTES, "cannot be used; its worker said why");
+		snprintf(ret_text, TASKWATCH_TEXT_BYTES, "cannot be used; its process said why");
 		return;
 	}
 	snprintf(ret_text, TASKWATCH_TEXT_BYTES, "unknown");

@@ -1,0 +1,29 @@
+# Users' tasks: the manual's example, and what must not hurt more than one worker.
+
+# Shared objects without any library of ours, as a user builds them.
+hostile_tasks = %D%/hostile.so %D%/hostile-abi.so %D%/hostile-symbol.so
+check_PROGRAMS += $(hostile_tasks)
+hostile_cflags = $(AM_CFLAGS) -fPIC -Wno-null-dereference -Wno-infinite-recursion
+%C%_hostile_so_SOURCES = %D%/hostile.c
+%C%_hostile_so_CFLAGS = $(hostile_cflags)
+%C%_hostile_so_LDFLAGS = -shared
+%C%_hostile_so_LDADD =
+%C%_hostile_abi_so_SOURCES = %D%/hostile.c
+%C%_hostile_abi_so_CPPFLAGS = $(AM_CPPFLAGS) -DHOSTILE_ABI=99
+%C%_hostile_abi_so_CFLAGS = $(hostile_cflags)
+%C%_hostile_abi_so_LDFLAGS = -shared
+%C%_hostile_abi_so_LDADD =
+%C%_hostile_symbol_so_SOURCES = %D%/hostile.c
+%C%_hostile_symbol_so_CPPFLAGS = $(AM_CPPFLAGS) -DHOSTILE_SYMBOL
+%C%_hostile_symbol_so_CFLAGS = $(hostile_cflags)
+%C%_hostile_symbol_so_LDFLAGS = -shared
+%C%_hostile_symbol_so_LDADD =
+
+dist_check_SCRIPTS += %D%/example.sh %D%/ridge.sh
+TESTS += %D%/example.sh
+
+if HAVE_CHECK
+unit_tests += %D%/examiner %D%/taskwatch
+%C%_examiner_SOURCES = %D%/examiner.c %D%/task_file.c %D%/task_file.h
+%C%_taskwatch_SOURCES = %D%/taskwatch.c %D%/task_file.c %D%/task_file.h
+endif
