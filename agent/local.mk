@@ -114,6 +114,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/train/exam.c %D%/train/exam.h \
 	%D%/train/examiner.c %D%/train/examiner.h \
 	%D%/train/fence.c %D%/train/fence.h \
+	%D%/train/profile.c %D%/train/profile.h \
 	%D%/train/objective.c %D%/train/objective.h \
 	%D%/train/spawn.c %D%/train/spawn.h \
 	%D%/train/taskwatch.c %D%/train/taskwatch.h \

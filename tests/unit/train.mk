@@ -4,4 +4,5 @@ unit_tests += \
 	tests/unit/curve \
 	tests/unit/part \
 	tests/unit/pool \
+	tests/unit/profile \
 	tests/unit/workerlink
