@@ -13,4 +13,6 @@ dist_scenarios_DATA = \
 	%D%/scenarios/ata-regret \
 	%D%/scenarios/ata-table-1 \
 	%D%/scenarios/ata-table-2 \
-	%D%/scenarios/ringmaster
+	%D%/scenarios/ringleader \
+	%D%/scenarios/ringmaster \
+	%D%/scenarios/share-moving

@@ -41,6 +41,7 @@ enum scenario_measure {
 	SCENARIO_LOSS,
 	SCENARIO_ACCURACY,
 };
+enum scenario_partition { SCENARIO_IID, SCENARIO_DIRICHLET, SCENARIO_SHARED };
 enum scenario_width { SCENARIO_WIDTH_2, SCENARIO_WIDTH_4E };
 enum scenario_statistics { SCENARIO_BY_ARRIVAL, SCENARIO_BY_ROUND };
 
@@ -61,6 +62,8 @@ struct scenario_curve {
 	double discount, smoothing;
 	int statistics; /* enum scenario_statistics */
 	bool cost_normalised;
+	int64_t calibrate_tasks, probe_rounds;
+	double cluster, drift;
 };
 
 /* "FIRST-LAST": workers that are alike. */
@@ -108,8 +111,13 @@ struct scenario {
 		int kind, measure;
 		int64_t dimension;
 		double noise;
-		double start;
 	} problem;
+	struct {
+		char source[2 * SCENARIO_PATH_BYTES]; /* as dataset_open() takes it */
+		int model, partition;
+		int64_t hidden, samples_per_task, partition_seed, measured;
+		double l2, dirichlet_alpha;
+	} data;
 	struct {
 		int x, y;
 		bool x_log, y_log;

@@ -3,7 +3,8 @@
 
 #include "agent/sim/scenario.h"
 
-#include "lib/sgd/method.h"
+#include "lib/ata/strategy.h"
+#include "lib/data/batch.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define AT(field)                                                                                  \
@@ -109,6 +110,32 @@ static const struct confutil_option options[] = {
 	  .doc = "quadratic: standard deviation of the one number that is added to each "
 		 "coordinate of a gradient" },
 
+	{ .section = "data", .name = "source", .type = CONFUTIL_TEXT,
+	  .initial = "/usr/share/datasets/fashion-mnist", AT(data.source),
+	  .doc = "problem data: what is trained on, as in isobar-data(5)" },
+	{ .section = "data", .name = "model", .type = CONFUTIL_CHOICE,
+	  .choices = "softmax|mlp|svm|svm-smooth|logistic|linear", .initial = "softmax",
+	  AT(data.model), .doc = "what is trained" },
+	{ .section = "data", .name = "hidden", .type = CONFUTIL_INTEGER, .initial = "128",
+	  .min = 1, .max = 65536, AT(data.hidden), .doc = "mlp: units of the hidden layer" },
+	{ .section = "data", .name = "l2", .type = CONFUTIL_NUMBER, .initial = "0", .min = 0,
+	  .max = 1e3, AT(data.l2), .doc = "weight of the quadratic penalty" },
+	{ .section = "data", .name = "samples-per-task", .type = CONFUTIL_INTEGER,
+	  .initial = "4", .min = 1, .max = ISO_BATCH_MAX, AT(data.samples_per_task),
+	  .doc = "mini-batch of one gradient, drawn without replacement" },
+	{ .section = "data", .name = "partition", .type = CONFUTIL_CHOICE,
+	  .choices = "iid|dirichlet|shared", .initial = "iid", AT(data.partition),
+	  .doc = "how samples are split among the workers; shared: all have all" },
+	{ .section = "data", .name = "dirichlet-alpha", .type = CONFUTIL_NUMBER,
+	  .initial = "0.1", .min = 1e-3, .max = 1e6, AT(data.dirichlet_alpha),
+	  .doc = "partition dirichlet: the smaller, the less alike" },
+	{ .section = "data", .name = "partition-seed", .type = CONFUTIL_INTEGER,
+	  .initial = "1", .min = 0, .max = 1e15, AT(data.partition_seed),
+	  .doc = "of the split, whatever the seed of the run" },
+	{ .section = "data", .name = "measured", .type = CONFUTIL_INTEGER, .initial = "0",
+	  .min = 0, .max = 1e9, AT(data.measured),
+	  .doc = "samples that the measure looks at; 0: all" },
+
 	{ .section = "plot", .name = "x", .type = CONFUTIL_CHOICE,
 	  .choices = "time|worker-time|rounds|updates|computed", .initial = "time", AT(plot.x),
 	  .doc = "horizontal axis of the drawing" },
@@ -176,6 +203,18 @@ static const struct confutil_option options[] = {
 	  .doc = "by-round: times of late tasks do not count" },
 	{ .section = "curve", .name = "cost-normalised", .type = CONFUTIL_BOOL, .initial = "no",
 	  IN_CURVE(cost_normalised), .doc = "learn time / size of a task" },
+	{ .section = "curve", .name = "calibrate-tasks", .type = CONFUTIL_INTEGER,
+	  .initial = "0", .min = 0, .max = ISO_ATA_CALIBRATE_MAX, IN_CURVE(calibrate_tasks),
+	  .doc = "alpha and eta from the first so many times of each worker (S); 0: as given" },
+	{ .section = "curve", .name = "cluster", .type = CONFUTIL_NUMBER, .initial = "0",
+	  .min = 0, .max = 1, IN_CURVE(cluster),
+	  .doc = "workers whose means differ by less share what is learnt; 0: they do not" },
+	{ .section = "curve", .name = "drift", .type = CONFUTIL_NUMBER, .initial = "0",
+	  .min = 0, .max = ISO_ATA_DRIFT_MAX, IN_CURVE(drift),
+	  .doc = "deviations after which a worker counts as changed and is explored anew" },
+	{ .section = "curve", .name = "probe-rounds", .type = CONFUTIL_INTEGER, .initial = "0",
+	  .min = 0, .max = 1e9, IN_CURVE(probe_rounds),
+	  .doc = "who had no task for so many rounds gets one; 0: not" },
 };
 /* clang-format on */
 

@@ -97,6 +97,7 @@ int train_plot(const char *path, const struct scenario *scenario,
 	double *x = calloc(2 * room + count, sizeof(*x));
 	struct chart_curve *curves = calloc(scenario->curve_count, sizeof(*curves));
 	const struct chart chart = {
+		.title = "",
 		.x_label = x_labels[scenario->plot.x],
 		.y_label = scenario->plot.y > 0 ? y_labels[scenario->plot.y]
 						: measures[scenario->problem.measure],

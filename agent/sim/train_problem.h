@@ -6,13 +6,15 @@
 
 #include "agent/base/error.h"
 #include "agent/sim/scenario.h"
+#include "agent/sim/train_data.h"
 #include "lib/sim/training.h"
 
 /* What a scenario minimises, as callbacks of the training driver. */
 struct train_problem {
 	const struct scenario *scenario; /* borrowed */
 	struct iso_problem callbacks;
-	float *start; /* owns; params floats */
+	struct train_data *data; /* owns; NULL unless that is the problem */
+	float *start;		 /* owns; params floats */
 };
 
 /* *ret_problem must stay where it is: the callbacks have its address. */

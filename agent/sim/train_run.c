@@ -150,7 +150,11 @@ static int make_strategy(struct machine *machine, struct error *reterr)
 			     .smoothing = curve->smoothing,
 			     .every_rounds = (uint32_t)curve->every_rounds,
 			     .by_round = curve->statistics == SCENARIO_BY_ROUND,
-			     .by_cost = curve->cost_normalised },
+			     .by_cost = curve->cost_normalised,
+			     .calibrate_tasks = (uint32_t)curve->calibrate_tasks,
+			     .cluster = curve->cluster,
+			     .drift = curve->drift,
+			     .probe_rounds = (uint32_t)curve->probe_rounds },
 		.seed = machine->world->strategy_seed,
 	};
 	size_t bytes = iso_strategy_size(&config);

@@ -387,8 +387,7 @@ static void any_run(uint32_t number, uint64_t seed, struct iso_training_totals *
 						      .share_least = 0.25,
 						      .share_most = 4,
 						      .seed = seed });
-	method.capped = traits.can_cap && method.kind != ISO_METHOD_RINGLEADER &&
-			iso_rng_below(&rng, 2) != 0;
+	method.capped = traits.can_cap && iso_rng_below(&rng, 2) != 0;
 	if (traits.wants_allocation || method.capped)
 		add_strategy(&run,
 			     iso_rng_below(&rng, 2) != 0 ? ISO_STRATEGY_ATA_EMPIRICAL
