@@ -11,6 +11,7 @@ cli_tests = \
 	%D%/sim.sh \
 	%D%/status.sh \
 	%D%/tell.sh \
+	%D%/train.sh \
 	%D%/usage.sh
 dist_check_SCRIPTS += $(cli_tests)
 TESTS += $(cli_tests)

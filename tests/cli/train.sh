@@ -1,0 +1,228 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# isobar-sim train and list from outside: the manuals' examples, replay, what adds up, what
+# is refused.
+set -eu
+# shellcheck source=tests/cli/expect.sh disable=SC2154
+. "$top_srcdir/tests/cli/expect.sh"
+cd "$work"
+sim=$top_builddir/agent/isobar-sim
+ISOBAR_SCENARIOS=$top_srcdir/etc/scenarios
+export ISOBAR_SCENARIOS
+
+# Every scenario that is installed is one, and has a title.
+run "$sim" list
+ends 0
+err ''
+ls "$ISOBAR_SCENARIOS" >want
+awk 'NF > 1 { print $1 }' stdout >got
+cmp -s want got || complain "not the scenarios that there are: $(cat stdout)"
+run "$sim" list everything
+ends 2
+err "isobar-sim: list takes no argument 'everything'"
+
+# The manuals' examples, the long one only so far that it shows.
+example=$(sed -n 's/^\.Dl isobar-sim train //p' "$top_srcdir/man/isobar-sim.1")
+command -v gnuplot >/dev/null || example=${example% --plot *}
+# shellcheck disable=SC2086 # the words of a command line
+run "$sim" train $example --set rounds=500
+ends 0
+err ''
+[ "$(wc -l <stdout)" -ge 6 ] || complain "too few curves: $(cat stdout)"
+if command -v gnuplot >/dev/null; then
+	grep -q '<svg' ata.svg || complain 'no drawing'
+fi
+awk '/^\.Bd/ && seen { inside = 1; next } /^\.Ed/ { inside = 0 } inside { print }
+	/^\.\\" scenario/ { seen = 1 }' "$top_srcdir/man/isobar-scenario.5" >example
+run "$sim" train example
+ends 0
+err ''
+awk 'NR > 2 && !($3 == 400 && $NF < 1) { exit 1 }' stdout || complain "no such end: $(cat stdout)"
+[ "$(wc -l <stdout)" -eq 4 ] || complain "not two curves: $(cat stdout)"
+
+# The same seed, the same bits, whatever it is run with; another seed, others.
+"$sim" train example --json >first
+"$sim" train example --json >second
+"$sim" train example --json --seed 2 >third
+cmp -s first second || complain 'the same seed, another result'
+digests() { grep -o '"digest": "[^"]*"' "$1"; }
+[ "$(digests first)" != "$(digests third)" ] || complain 'another seed, the same result'
+"$sim" train example --json --seeds 2 >both
+[ "$(digests both)" = "$(digests first; digests third)" ] || complain 'seeds depend on each other'
+# The points on the way change nothing.
+"$sim" train example --json --set samples=7 >fewer
+[ "$(digests first)" = "$(digests fewer)" ] || complain 'samples change the run'
+
+# Workers of 1, 2 and 4 s and 4 gradients a round: 3 s each, 9 s of work, 4 of them for nothing.
+cat >small <<'END'
+workers = 3
+batch = 4
+rounds = 50
+samples = 5
+times {
+	law = constant
+}
+group "2" {
+	mean = 2
+}
+group "3" {
+	mean = 4
+}
+curve "rennala" {
+	method = rennala
+}
+curve "gta" {
+	allocation = gta
+}
+curve "ofta" {
+	allocation = ofta
+	batch = 7
+}
+END
+run "$sim" train small --csv
+ends 0
+err ''
+awk -F, 'NR > 1 && $1 != "ofta" && ($3 != 3 * $4 || $7 != 9 * $4 || $9 != 4 * $4 || $10 != 6 * $4) {
+	exit 1 }' stdout || complain "other times: $(cat stdout)"
+awk -F, '$1 == "ofta" && ($3 != 4 * $4 || $7 != 12 * $4 || $9 != 0 || $10 != 7 * $4) { exit 1 }' stdout ||
+	complain "other times: $(cat stdout)"
+[ "$(grep -c '^gta,' stdout)" -eq 6 ] || complain 'not the points that were asked for'
+
+# What becomes of computations adds up, at every point of every method.
+for method in rennala malenia asgd delay-adaptive naive-optimal ringmaster ringmaster-stops \
+	ringleader ia2sgd; do
+	"$sim" train example --csv --set time=60 --set samples=20 --set curve.method=$method >out
+	awk -F, 'NR > 1 && ($11 != $12 + $13 + $14 || $10 < $11 + $15 + $16 ||
+		$10 > $11 + $15 + $16 + 8 || $7 > 8 * $3 * 1.000001) { exit 1 }' out ||
+		complain "$method: does not add up: $(tail -1 out)"
+done
+
+# What is set on the command line.
+run "$sim" train small --csv --set rounds=2 --set curve.gta.batch=1 --set group.3.mean=8 \
+	--set samples=1
+ends 0
+grep -q '^gta,1,2,2,2,nan,6,' stdout || complain "not what was set: $(cat stdout)"
+refused() { # SET MESSAGE
+	run "$sim" train small --set "$1"
+	ends 1
+	err "isobar-sim: --set $1: $2"
+}
+refused rounds 'write KEY=VALUE'
+refused round=1 "there is no option 'round'"
+refused curve.none.batch=1 "there is no curve 'none'"
+refused times.x.law=gamma 'there is only one section times'
+refused workers=0 "'0' is out of range; from 1 to 10000000"
+
+# What is wrong in a scenario is said with its line.
+bad() { # MESSAGE: the scenario comes on stdin
+	cat >bad
+	run "$sim" train ./bad
+	ends 1
+	out ''
+	err "isobar-sim: ./bad: $1"
+}
+bad 'workers is not set; expected a whole number' </dev/null
+bad 'no section curve: nothing to simulate' <<'END'
+workers = 1
+time = 1
+END
+bad 'no end: set time, rounds or updates' <<'END'
+workers = 1
+curve "a" {
+	method = asgd
+}
+END
+bad 'line 4: curve a: minibatch needs an allocation' <<'END'
+workers = 1
+time = 1
+curve "a" {
+	method = minibatch
+}
+END
+bad 'line 4: curve a: malenia takes no allocation' <<'END'
+workers = 1
+time = 1
+curve "a" {
+	method = malenia
+	allocation = ata
+}
+END
+bad "line 3: group: '3-5' are no workers of 1 to 4" <<'END'
+workers = 4
+group "3-5" {
+	mean = 2
+}
+time = 1
+curve "a" {
+	method = asgd
+}
+END
+bad 'line 3: law trace and a file go together' <<'END'
+workers = 4
+times {
+	law = trace
+}
+time = 1
+curve "a" {
+	method = asgd
+}
+END
+bad "line 3: unknown option 'low' in section times; did you mean 'law'?" <<'END'
+workers = 4
+times {
+	low = trace
+}
+END
+bad 'line 3: event x: a share is above 0' <<'END'
+workers = 4
+event "x" {
+	workers = "1"
+	at = 1
+	what = share
+	value = 0
+}
+time = 1
+curve "a" {
+	method = asgd
+}
+END
+
+# Traces: where they are, and what is wrong in them.
+mkdir traces
+cat >traces/scenario <<'END'
+workers = 2
+time = 12
+times {
+	law = trace
+	trace = times
+}
+curve "a" {
+	method = asgd
+}
+END
+printf '# seconds\n1 # one\n\n3\n' >traces/times
+run "$sim" train traces/scenario --csv --set samples=1
+ends 0
+# Six gradients each: a cycle of 1 and 3 s.
+grep -q '^a,1,12,0,12,' stdout || complain "other times: $(cat stdout)"
+printf '1\n-2\n' >traces/times
+run "$sim" train traces/scenario
+ends 1
+err "isobar-sim: traces/scenario: traces/times: line 2: '-2' is no time; expected one positive number a line"
+printf '# none\n' >traces/times
+run "$sim" train traces/scenario
+ends 1
+err 'isobar-sim: traces/scenario: traces/times: no times in it'
+
+run "$sim" train
+ends 2
+err "isobar-sim: which scenario? see 'isobar-sim list'"
+run "$sim" train nowhere
+ends 1
+err "isobar-sim: no scenario 'nowhere', neither here nor in $ISOBAR_SCENARIOS"
+run "$sim" train small example --plot both.svg
+ends 2
+err 'isobar-sim: --plot draws one scenario'
+run "$sim" train small --seeds 0
+ends 2
+err "isobar-sim: --seeds: '0' is no whole number from 1 to 1000"
