@@ -5,4 +5,5 @@ unit_tests += \
 	tests/unit/part \
 	tests/unit/pool \
 	tests/unit/profile \
+	tests/unit/session \
 	tests/unit/workerlink
