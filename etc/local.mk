@@ -8,6 +8,7 @@ dist_sample_DATA += %D%/cluster.conf
 scenariosdir = $(pkgdatadir)/scenarios
 dist_scenarios_DATA = \
 	%D%/scenarios/ata-laws \
+	%D%/scenarios/ata-pooled \
 	%D%/scenarios/ata-prior \
 	%D%/scenarios/ata-quadratic \
 	%D%/scenarios/ata-regret \

@@ -34,17 +34,37 @@ static void path_of(const struct simulation *simulation, char *path, size_t size
 		snprintf(path, size, "%s", simulation->scenario);
 }
 
+/* The file, and what the experiment has to add. */
+static void read_text(const struct simulation *simulation, const char *path, char *text,
+		      size_t size)
+{
+	FILE *in = fopen(path, "re");
+	size_t length = in != NULL ? fread(text, 1, size - 1, in) : 0;
+
+	if (in == NULL || ferror(in) || !feof(in))
+		repro_die("%s: not read", path);
+	fclose(in);
+	snprintf(text + length, size - length, "\n%s", simulation->more);
+}
+
 static struct scenario *load(const struct simulation *simulation)
 {
 	const char *sets[SIMULATION_SETS];
 	struct scenario *scenario;
 	struct error error;
-	char path[512];
+	char path[512], text[16384];
+	int rc;
 
 	for (unsigned i = 0; i < simulation->set_count; i++)
 		sets[i] = simulation->sets[i];
 	path_of(simulation, path, sizeof(path));
-	if (scenario_load(path, sets, simulation->set_count, &scenario, &error) < 0)
+	if (simulation->more == NULL) {
+		rc = scenario_load(path, sets, simulation->set_count, &scenario, &error);
+	} else {
+		read_text(simulation, path, text, sizeof(text));
+		rc = scenario_parse(path, text, sets, simulation->set_count, &scenario, &error);
+	}
+	if (rc < 0)
 		repro_die("%s", error.text);
 	return scenario;
 }

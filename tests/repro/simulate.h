@@ -18,6 +18,7 @@ struct simulation {
 	const char *curve;    /* its name there */
 	char sets[SIMULATION_SETS][64];
 	unsigned set_count;
+	const char *more; /* lines after those of the file; NULL: none.  Borrowed */
 	uint64_t seed;
 	uint32_t place; /* for the caller */
 };
