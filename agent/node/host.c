@@ -182,7 +182,8 @@ static void on_exit_fd(struct loop_source *source, short revents)
 	}
 	host->child.pid = pid;
 	forget_child(host);
-	if (now_ns - host->started_ns >= SETTLED_NS) {
+	/* The tick that started it may have been late in its turn: never less than nothing. */
+	if (now_ns > host->started_ns && now_ns - host->started_ns >= SETTLED_NS) {
 		host->pause_ns = PAUSE_NS_MIN;
 		host->faults = 0;
 	}

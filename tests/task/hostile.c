@@ -192,4 +192,6 @@ __attribute__((constructor)) static void start(void)
 {
 	if (is("constructor"))
 		abort();
+	if (is("constructor-exit"))
+		_exit(42);
 }

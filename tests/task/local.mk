@@ -23,7 +23,8 @@ dist_check_SCRIPTS += %D%/example.sh %D%/ridge.sh
 TESTS += %D%/example.sh
 
 if HAVE_CHECK
-unit_tests += %D%/examiner %D%/taskwatch
+unit_tests += %D%/examiner %D%/host %D%/taskwatch
+%C%_host_SOURCES = %D%/host.c %D%/task_file.c %D%/task_file.h
 %C%_examiner_SOURCES = %D%/examiner.c %D%/task_file.c %D%/task_file.h
 %C%_taskwatch_SOURCES = %D%/taskwatch.c %D%/task_file.c %D%/task_file.h
 endif
