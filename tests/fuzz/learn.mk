@@ -12,3 +12,9 @@ tests_fuzz_train_SOURCES = tests/fuzz/train.c $(fuzz_main)
 tests_fuzz_train_LDADD = lib/libisobar.a
 tests_fuzz_train_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
 EXTRA_DIST += tests/fuzz/corpus/csv tests/fuzz/corpus/idx tests/fuzz/corpus/libsvm tests/fuzz/corpus/train
+
+fuzz_targets += tests/fuzz/dataset
+tests_fuzz_dataset_SOURCES = tests/fuzz/dataset.c $(fuzz_main)
+tests_fuzz_dataset_LDADD = $(agent_libs) $(ZLIB_LIBS) $(BLAS_LIBS)
+tests_fuzz_dataset_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
+EXTRA_DIST += tests/fuzz/corpus/dataset
