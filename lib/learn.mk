@@ -40,6 +40,7 @@ lib_libhot_a_SOURCES = \
 	lib/data/batch.c lib/data/batch.h \
 	lib/hot.h \
 	lib/model/quadratic.c lib/model/quadratic.h \
+	lib/model/relu.c lib/model/relu.h \
 	lib/quant/quant_vector.c lib/quant/quant_vector.h \
 	lib/sgd/rule_vector.c lib/sgd/rule_vector.h \
 	lib/sgd/step.c lib/sgd/step.h

@@ -35,24 +35,20 @@ void iso_layer_forward(struct iso_layer layer, const float *params, const float 
 			    ret_y, k);
 }
 
-void iso_layer_gradient(struct iso_layer layer, const float *params, float l2, const float *x,
-			const float *residuals, uint32_t count, float *ones, float *ret_gradient)
+void iso_layer_gradient(struct iso_layer layer, const float *x, const float *residuals,
+			uint32_t count, float *ones, float *gradient)
 {
 	int m = (int)count, k = (int)layer.outputs, d = (int)layer.inputs;
 
 	for (uint32_t j = 0; j < count; j++)
 		ones[j] = 1;
-	/* Without penalty beta is 0, and BLAS does not read what is there. */
-	if (l2 > 0)
-		memcpy(ret_gradient, params, weights_of(layer) * sizeof(*params));
 	if (k == 1)
-		cblas_sgemv(CblasRowMajor, CblasTrans, m, d, 1, x, d, residuals, 1, l2,
-			    ret_gradient, 1);
+		cblas_sgemv(CblasRowMajor, CblasTrans, m, d, 1, x, d, residuals, 1, 1, gradient, 1);
 	else
 		cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, k, d, m, 1, residuals, k, x, d,
-			    l2, ret_gradient, d);
-	cblas_sgemv(CblasRowMajor, CblasTrans, m, k, 1, residuals, k, ones, 1, 0,
-		    ret_gradient + weights_of(layer), 1);
+			    1, gradient, d);
+	cblas_sgemv(CblasRowMajor, CblasTrans, m, k, 1, residuals, k, ones, 1, 1,
+		    gradient + weights_of(layer), 1);
 }
 
 void iso_layer_backward(struct iso_layer layer, const float *params, const float *residuals,
@@ -64,9 +60,11 @@ void iso_layer_backward(struct iso_layer layer, const float *params, const float
 		    0, ret_x, d);
 }
 
-double iso_layer_square(struct iso_layer layer, const float *params)
+double iso_layer_penalty(struct iso_layer layer, const float *params, float l2, float *gradient)
 {
 	int weights = (int)weights_of(layer);
 
-	return (double)cblas_sdot(weights, params, 1, params, 1);
+	if (gradient != NULL)
+		cblas_saxpy(weights, l2, params, 1, gradient, 1);
+	return 0.5 * (double)l2 * (double)cblas_sdot(weights, params, 1, params, 1);
 }

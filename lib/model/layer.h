@@ -19,18 +19,15 @@ size_t iso_layer_params(struct iso_layer layer);
 void iso_layer_forward(struct iso_layer layer, const float *params, const float *x, uint32_t count,
 		       float *ret_y);
 
-/*
- * From residuals r = dloss/dy: ret_gradient = (r' x + l2 W, r' 1).  ones[count] is
- * workspace.
- */
-void iso_layer_gradient(struct iso_layer layer, const float *params, float l2, const float *x,
-			const float *residuals, uint32_t count, float *ones, float *ret_gradient);
+/* From residuals r = dloss/dy: gradient += (r' x, r' 1).  ones[count] is workspace. */
+void iso_layer_gradient(struct iso_layer layer, const float *x, const float *residuals,
+			uint32_t count, float *ones, float *gradient);
 
 /* dloss/dx = r W. */
 void iso_layer_backward(struct iso_layer layer, const float *params, const float *residuals,
 			uint32_t count, float *ret_x);
 
-/* ||W||^2. */
-double iso_layer_square(struct iso_layer layer, const float *params);
+/* gradient += l2 (W, 0); returns l2/2 ||W||^2.  gradient may be NULL. */
+double iso_layer_penalty(struct iso_layer layer, const float *params, float l2, float *gradient);
 
 #endif

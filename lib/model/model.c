@@ -7,6 +7,7 @@
 
 #include "lib/model/layer.h"
 #include "lib/model/loss.h"
+#include "lib/model/relu.h"
 #include "lib/rng.h"
 
 bool iso_model_is_classifier(const struct iso_model *model)
@@ -133,27 +134,6 @@ void iso_model_init(const struct iso_model *model, uint64_t seed, float *ret_par
 	}
 }
 
-static double penalty(const struct iso_model *model, const float *params)
-{
-	struct iso_layer layers[LAYERS_MAX];
-	uint32_t count = layers_of(model, layers);
-	double sum = 0;
-
-	if (model->l2 <= 0)
-		return 0;
-	for (uint32_t l = 0; l < count; l++) {
-		sum += iso_layer_square(layers[l], params);
-		params += iso_layer_params(layers[l]);
-	}
-	return 0.5 * (double)model->l2 * sum;
-}
-
-static void rectify(float *values, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		values[i] = values[i] > 0 ? values[i] : 0;
-}
-
 static void forward(const struct iso_model *model, const float *params,
 		    const struct iso_model_batch *batch, const struct desk *desk)
 {
@@ -163,7 +143,7 @@ static void forward(const struct iso_model *model, const float *params,
 
 	if (count == 2) {
 		iso_layer_forward(layers[0], params, x, batch->count, desk->hidden);
-		rectify(desk->hidden, (size_t)batch->count * model->hidden);
+		iso_relu(desk->hidden, (size_t)batch->count * model->hidden);
 		params += iso_layer_params(layers[0]);
 		x = desk->hidden;
 	}
@@ -172,25 +152,22 @@ static void forward(const struct iso_model *model, const float *params,
 
 /* From the residuals of the outputs. */
 static void backward(const struct iso_model *model, const float *params,
-		     const struct iso_model_batch *batch, const struct desk *desk,
-		     float *ret_gradient)
+		     const struct iso_model_batch *batch, const struct desk *desk, float *gradient)
 {
 	struct iso_layer layers[LAYERS_MAX];
 	uint32_t count = layers_of(model, layers);
 	size_t first = count == 2 ? iso_layer_params(layers[0]) : 0;
 
-	iso_layer_gradient(layers[count - 1], params + first, model->l2,
-			   count == 2 ? desk->hidden : batch->x, desk->outputs, batch->count,
-			   desk->ones, ret_gradient + first);
+	iso_layer_gradient(layers[count - 1], count == 2 ? desk->hidden : batch->x, desk->outputs,
+			   batch->count, desk->ones, gradient + first);
 	if (count == 1)
 		return;
 	iso_layer_backward(layers[1], params + first, desk->outputs, batch->count,
 			   desk->hidden_residuals);
-	/* The derivative of ReLU is 0 where it cut off (and, by choice, at 0). */
-	for (size_t i = 0; i < (size_t)batch->count * model->hidden; i++)
-		desk->hidden_residuals[i] = desk->hidden[i] > 0 ? desk->hidden_residuals[i] : 0;
-	iso_layer_gradient(layers[0], params, model->l2, batch->x, desk->hidden_residuals,
-			   batch->count, desk->ones, ret_gradient);
+	iso_relu_backward(desk->hidden, desk->hidden_residuals,
+			  (size_t)batch->count * model->hidden);
+	iso_layer_gradient(layers[0], batch->x, desk->hidden_residuals, batch->count, desk->ones,
+			   gradient);
 }
 
 static double loss_of(const struct iso_model *model, const struct iso_loss_batch *batch)
@@ -222,20 +199,47 @@ static struct iso_loss_batch loss_batch(const struct iso_model *model,
 	};
 }
 
-double iso_model_gradient(const struct iso_model *model, const float *params,
-			  const struct iso_model_batch *batch, float *workspace,
-			  float *ret_gradient)
+double iso_model_add(const struct iso_model *model, const float *params,
+		     const struct iso_model_batch *batch, float weight, float *workspace,
+		     float *gradient)
 {
 	struct desk desk;
 
 	assert(iso_model_valid(model));
+	assert(weight > 0);
 	(void)lay_out(model, batch->count, workspace, &desk);
 	forward(model, params, batch, &desk);
 	const struct iso_loss_batch outputs =
-	    loss_batch(model, batch, &desk, 1.0f / (float)batch->count);
-	double loss = loss_of(model, &outputs) / batch->count;
-	backward(model, params, batch, &desk, ret_gradient);
-	return loss + penalty(model, params);
+	    loss_batch(model, batch, &desk, weight / (float)batch->count);
+	double loss = (double)weight * loss_of(model, &outputs) / batch->count;
+	backward(model, params, batch, &desk, gradient);
+	return loss;
+}
+
+double iso_model_add_penalty(const struct iso_model *model, const float *params, float *gradient)
+{
+	struct iso_layer layers[LAYERS_MAX];
+	uint32_t count = layers_of(model, layers);
+	double sum = 0;
+
+	for (uint32_t l = 0; l < count && model->l2 > 0; l++) {
+		size_t layer_params = iso_layer_params(layers[l]);
+
+		sum += iso_layer_penalty(layers[l], params, model->l2, gradient);
+		params += layer_params;
+		gradient = gradient != NULL ? gradient + layer_params : NULL;
+	}
+	return sum;
+}
+
+double iso_model_gradient(const struct iso_model *model, const float *params,
+			  const struct iso_model_batch *batch, float *workspace,
+			  float *ret_gradient)
+{
+	memset(ret_gradient, 0, iso_model_params(model) * sizeof(*ret_gradient));
+	double loss = iso_model_add(model, params, batch, 1, workspace, ret_gradient);
+
+	return loss + iso_model_add_penalty(model, params, ret_gradient);
 }
 
 double iso_model_loss(const struct iso_model *model, const float *params,
@@ -249,5 +253,6 @@ double iso_model_loss(const struct iso_model *model, const float *params,
 	const struct iso_loss_batch outputs = loss_batch(model, batch, &desk, 0);
 	if (ret_correct != NULL)
 		*ret_correct = iso_model_is_classifier(model) ? iso_loss_correct(&outputs) : 0;
-	return loss_of(model, &outputs) / batch->count + penalty(model, params);
+	double loss = loss_of(model, &outputs) / batch->count;
+	return loss + iso_model_add_penalty(model, params, NULL);
 }

@@ -85,7 +85,19 @@ double iso_model_gradient(const struct iso_model *model, const float *params,
 			  float *ret_gradient);
 
 /*
- * The same without gradient; *ret_correct counts the samples of which the
+ * The same in parts, for a batch that is computed piece by piece: adds weight times
+ * the gradient of the piece's mean loss to gradient[params] and returns weight times
+ * that loss, both without penalty.  weight > 0.
+ */
+double iso_model_add(const struct iso_model *model, const float *params,
+		     const struct iso_model_batch *batch, float weight, float *workspace,
+		     float *gradient);
+
+/* Adds the gradient of the penalty, unless gradient is NULL, and returns the penalty. */
+double iso_model_add_penalty(const struct iso_model *model, const float *params, float *gradient);
+
+/*
+ * iso_model_gradient() without gradient; *ret_correct counts the samples of which the
  * prediction is the target: the class with the largest output (the lowest wins a
  * tie), with one output class 1 if it is positive.  0 for linear.  ret_correct
  * may be NULL.

@@ -28,6 +28,11 @@ bench_programs += %D%/idle %D%/react %D%/throughput
 %C%_react_SOURCES = %D%/react.c $(bench_cluster)
 %C%_react_LDADD = tests/demo/libdemo.a $(agent_libs)
 
+# Learning: a worker's gradients.
+bench_programs += %D%/gradient
+%C%_gradient_SOURCES = %D%/gradient.c $(bench_common)
+%C%_gradient_LDADD = $(agent_libs) $(BLAS_LIBS) $(ZLIB_LIBS)
+
 # Built with the tests, so that they do not rot; run by hand.
 check_PROGRAMS += $(bench_programs) %D%/run
 %C%_run_LDADD = $(JANSSON_LIBS)
