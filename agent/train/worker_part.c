@@ -38,7 +38,9 @@ static const char *take_task(const struct iso_train_welcome *welcome, const stru
 			     const struct usertask *task, char text[OBJECTIVE_TEXT_BYTES],
 			     struct objective *ret_objective)
 {
-	const struct isobar_task_shape shape = { welcome->features, welcome->classes };
+	const struct isobar_task_shape shape = { data->features, part_classes(data) };
+	/* One class is what values are called elsewhere. */
+	uint32_t classes = welcome->classes > 1 ? welcome->classes : 0;
 
 	if (task == NULL || task->task == NULL)
 		return "the run trains a user's task, and the worker has none";
@@ -49,7 +51,7 @@ static const char *take_task(const struct iso_train_welcome *welcome, const stru
 			 (unsigned long long)welcome->user_task);
 		return text;
 	}
-	if (welcome->features != data->features || welcome->classes != part_classes(data))
+	if (welcome->features != data->features || classes != shape.classes)
 		return "the run's data are of another shape than the worker's";
 	return objective_of_task(task->task, &shape, text, ret_objective);
 }

@@ -7,19 +7,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "agent/base/clock.h"
-#include "agent/base/log.h"
 #include "agent/train/evaluate.h"
+#include "tests/task/scene.h"
 #include "tests/task/task_file.h"
 #include "tests/test.h"
 
 /* Evaluations by a child of what it does not survive, as a coordinator sees them. */
 
-#define SAMPLES	 50u
-#define FEATURES 9u
+#define FEATURES SCENE_FEATURES
 #define LIMIT_NS 300000000ull
 
 static char folder[64], task[128], worker[256];
@@ -29,43 +27,17 @@ static struct error error;
 /* The clock as the coordinator gives it: pauses are passed by setting it. */
 static uint64_t now_ns;
 
-static void put_file(const char *name, const unsigned char *head, size_t head_bytes, size_t bytes)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	FILE *file = fopen(path, "we");
-	ck_assert_ptr_nonnull(file);
-	ck_assert_uint_eq(fwrite(head, 1, head_bytes, file), head_bytes);
-	for (size_t i = 0; i < bytes; i++)
-		fputc((int)(i % 2), file);
-	ck_assert_int_eq(fclose(file), 0);
-}
-
 static void open_folder(void)
 {
-	static const unsigned char images[] = {
-		0, 0, 8, 3, 0, 0, 0, SAMPLES, 0, 0, 0, 3, 0, 0, 0, 3
-	};
-	static const unsigned char labels[] = { 0, 0, 8, 1, 0, 0, 0, SAMPLES };
-	const struct rlimit none = { 0, 0 };
-	const char *builddir = getenv("top_builddir");
-
-	(void)setrlimit(RLIMIT_CORE, &none);
 	snprintf(folder, sizeof(folder), "/tmp/isobar-examiner.XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 	snprintf(task, sizeof(task), "%s/task.so", folder);
-	snprintf(worker, sizeof(worker), "%s/agent/isobar-worker",
-		 builddir != NULL ? builddir : ".");
-	/* The test half is of the shape of the training half. */
-	put_file("train-images-idx3-ubyte", images, sizeof(images), SAMPLES * FEATURES);
-	put_file("train-labels-idx1-ubyte", labels, sizeof(labels), SAMPLES);
-	put_file("t10k-images-idx3-ubyte", images, sizeof(images), SAMPLES * FEATURES);
-	put_file("t10k-labels-idx1-ubyte", labels, sizeof(labels), SAMPLES);
+	scene_worker_path(worker, sizeof(worker));
+	scene_data(folder);
 	ck_assert_int_eq(dataset_open(folder, DATASET_TEST, &data, &error), 0);
 	now_ns = clock_now_ns();
 	/* What it says is checked by its state. */
-	log_init(LOG_CRIT, false);
+	scene_be_quiet();
 }
 
 static void close_folder(void)

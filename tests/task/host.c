@@ -3,22 +3,17 @@
 
 #include "agent/node/host.h"
 
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/base/clock.h"
-#include "agent/base/log.h"
 #include "agent/base/loop.h"
-#include "agent/cgroup/cgroup.h"
 #include "agent/net/curve.h"
-#include "agent/node/job.h"
+#include "tests/task/scene.h"
 #include "tests/task/task_file.h"
 #include "tests/test.h"
 
@@ -26,33 +21,6 @@
 
 #define WAIT_NS	 20000000000ull
 #define LATER_NS 100000000000ull /* beyond any pause */
-
-/* In place of what job.c and cgroup.c have: there is no group, and no meter. */
-struct cgroup *job_cgroup(const struct job *job)
-{
-	(void)job;
-	return NULL;
-}
-
-struct meter *job_meter(const struct job *job)
-{
-	(void)job;
-	return NULL;
-}
-
-void job_watch(struct job *job, pid_t worker)
-{
-	(void)job;
-	(void)worker;
-}
-
-int cgroup_attach(struct cgroup *cgroup, pid_t pid, struct error *reterr)
-{
-	(void)cgroup;
-	(void)pid;
-	(void)reterr;
-	return 0;
-}
 
 static struct conf conf; /* too large for the stack */
 static char folder[64], task[100];
@@ -75,24 +43,9 @@ static void turn(void)
 	ck_assert_int_eq(loop_run(&loop), 0);
 }
 
-static void put_file(const char *name, const unsigned char *head, size_t head_bytes, size_t bytes)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	FILE *file = fopen(path, "we");
-	ck_assert_ptr_nonnull(file);
-	ck_assert_uint_eq(fwrite(head, 1, head_bytes, file), head_bytes);
-	for (size_t i = 0; i < bytes; i++)
-		fputc((int)(i % 2), file);
-	ck_assert_int_eq(fclose(file), 0);
-}
-
 /* What a worker reads before it comes to its task: keys and a data set. */
 static void make_files(void)
 {
-	static const unsigned char images[] = { 0, 0, 8, 3, 0, 0, 0, 50, 0, 0, 0, 3, 0, 0, 0, 3 };
-	static const unsigned char labels[] = { 0, 0, 8, 1, 0, 0, 0, 50 };
 	struct curve_keypair keys;
 	struct error error;
 	char public[100];
@@ -101,21 +54,13 @@ static void make_files(void)
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 	ck_assert_int_eq(chmod(folder, 0755), 0);
 	snprintf(task, sizeof(task), "%s/task.so", folder);
-	put_file("train-images-idx3-ubyte", images, sizeof(images), 450);
-	put_file("train-labels-idx1-ubyte", labels, sizeof(labels), 50);
+	scene_data(folder);
 	snprintf(conf.training.worker_key, sizeof(conf.training.worker_key), "%s/key", folder);
 	snprintf(public, sizeof(public), "%s/pub", folder);
 	ck_assert_int_eq(curve_keypair_new(&keys, &error), 0);
 	ck_assert_int_eq(curve_keypair_write(&keys, conf.training.worker_key, public, &error), 0);
 	snprintf(conf.training.coordinator_key, sizeof(conf.training.coordinator_key), "%s",
 		 keys.public_key);
-}
-
-static void worker_path(char *path, size_t size)
-{
-	const char *builddir = getenv("top_builddir");
-
-	snprintf(path, size, "%s/agent/isobar-worker", builddir != NULL ? builddir : ".");
 }
 
 static void open_host(const char *name, const char *fault)
@@ -129,12 +74,8 @@ static void open_host(const char *name, const char *fault)
 
 static void setup(void)
 {
-	const struct rlimit none = { 0, 0 };
-	const struct passwd *nobody = getpwnam("nobody");
-
 	/* It says each start and end; what counts is asked for by the state. */
-	log_init(LOG_CRIT, false);
-	(void)setrlimit(RLIMIT_CORE, &none);
+	scene_be_quiet();
 	memset(&conf, 0, sizeof(conf));
 	make_files();
 	snprintf(conf.node, sizeof(conf.node), "a");
@@ -144,10 +85,8 @@ static void setup(void)
 	snprintf(conf.training.user, sizeof(conf.training.user), "nobody");
 	conf.training.task_limit_ns = 1000000000u;
 	conf.training.threads = 1;
-	worker_path(conf.training.executable, sizeof(conf.training.executable));
-	if (geteuid() == 0)
-		ck_assert_int_eq(chown(conf.training.worker_key, nobody->pw_uid, nobody->pw_gid),
-				 0);
+	scene_worker_path(conf.training.executable, sizeof(conf.training.executable));
+	scene_give_to_nobody(conf.training.worker_key);
 	tick = (struct loop_source){ .fd = timer_open(), .events = ZMQ_POLLIN, .fn = on_tick };
 	ck_assert_int_eq(loop_add(&loop, &tick), 0);
 	now_ns = clock_now_ns();
@@ -267,31 +206,12 @@ START_TEST(what_others_do_is_not_the_tasks_fault)
 }
 END_TEST
 
-/* Whether the worker's user could run it: a build may be in a folder of root's alone. */
-static bool is_for_nobody(void)
-{
-	const struct passwd *nobody = getpwnam("nobody");
-	char path[256];
-	int status;
-
-	if (geteuid() != 0)
-		return true;
-	if (nobody == NULL)
-		return false;
-	worker_path(path, sizeof(path));
-	pid_t pid = fork();
-	if (pid == 0)
-		_exit(setgid(nobody->pw_gid) != 0 || setuid(nobody->pw_uid) != 0 ||
-		      access(path, X_OK) != 0);
-	return waitpid(pid, &status, 0) == pid && status == 0;
-}
-
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("host");
 	TCase *tcase = tcase_create("tasks");
 
-	if (!is_for_nobody())
+	if (!scene_is_for_nobody())
 		test_skip_all("needs a build that user nobody can run");
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 90);

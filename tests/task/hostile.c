@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
@@ -12,11 +13,12 @@
 
 /*
  * A task with one fault, which stands in the file itself: a test copies the
- * shared object and writes the name of the fault over the blanks, and after a
- * colon how many calls of gradient() go well before.  Without any it is the mean of
+ * shared object and writes the name of the fault over the blanks, after a colon
+ * how many calls of gradient() go well before, and after an @ the one worker that has the
+ * fault in gradient().  Without any it is the mean of
  * (w - y)^2 / 2, which has its minimum at the mean of the targets.
  */
-static volatile const char order[32] = "hostile:                       ";
+static volatile const char order[40] = "hostile:                               ";
 
 #ifndef HOSTILE_ABI
 #define HOSTILE_ABI ISOBAR_TASK_ABI
@@ -29,7 +31,25 @@ static int is(const char *fault)
 	for (size_t i = 0; i < length; i++)
 		if (order[8 + i] != fault[i])
 			return 0;
-	return order[8 + length] == ' ' || order[8 + length] == ':';
+	return order[8 + length] == ' ' || order[8 + length] == ':' || order[8 + length] == '@';
+}
+
+/* Whether this is the worker that is meant: --name is in its arguments. */
+static int is_here(void)
+{
+	char wanted[40] = "--name", said[2000] = "";
+	size_t length = 7, i = 8;
+
+	while (order[i] != '@' && order[i] != '\0')
+		i++;
+	if (order[i] == '\0')
+		return 1;
+	while (order[++i] > ' ' && length < sizeof(wanted) - 1)
+		wanted[length++] = order[i];
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t size = read(fd, said, sizeof(said) - 1);
+	close(fd);
+	return size > 0 && memmem(said, (size_t)size, wanted, length + 1) != NULL;
 }
 
 /* Whether the calls that are to go well are over; the count is of this process. */
@@ -149,7 +169,7 @@ static double gradient(const struct isobar_task_shape *shape, const float *w, co
 			loss += 0.5 * (double)((w[i] - y[j]) * (w[i] - y[j])) / count;
 		}
 	}
-	if (is_due())
+	if (is_due() && is_here())
 		misbehave(g, shape->features, memory);
 	return is("loss-nan") ? (double)NAN : loss;
 }

@@ -23,8 +23,9 @@ dist_check_SCRIPTS += %D%/example.sh %D%/ridge.sh
 TESTS += %D%/example.sh
 
 if HAVE_CHECK
+task_scene = %D%/scene.c %D%/scene.h %D%/task_file.c %D%/task_file.h
 unit_tests += %D%/examiner %D%/host %D%/taskwatch
-%C%_host_SOURCES = %D%/host.c %D%/task_file.c %D%/task_file.h
-%C%_examiner_SOURCES = %D%/examiner.c %D%/task_file.c %D%/task_file.h
+%C%_examiner_SOURCES = %D%/examiner.c $(task_scene)
+%C%_host_SOURCES = %D%/host.c $(task_scene)
 %C%_taskwatch_SOURCES = %D%/taskwatch.c %D%/task_file.c %D%/task_file.h
 endif
