@@ -348,13 +348,21 @@ void oracle_begin(struct oracle *oracle, const uint32_t *tasks)
 	oracle->batch = 0;
 	memset(oracle->gone, 0, sizeof(oracle->gone));
 	for (uint32_t i = 0; i < oracle->config.workers && tasks != NULL; i++) {
-		bool counts = oracle->config.kind == ISO_METHOD_SGD_ATA && oracle->present[i];
-
-		oracle->tasks[i] = counts ? tasks[i] + 1 : 0;
+		oracle->tasks[i] = tasks[i];
+		if (oracle->config.kind == ISO_METHOD_SGD_ATA)
+			oracle->tasks[i] = oracle->present[i] ? tasks[i] + 1 : 0;
 		oracle->batch += tasks[i];
 	}
 	if (tasks == NULL)
 		oracle->batch = oracle->config.batch;
+}
+
+/* One that came back since its last START may have got one now, at the very last point. */
+static bool is_idle(const struct oracle *oracle, uint32_t worker, uint32_t flying)
+{
+	if (oracle->begun && !oracle->has_point[worker] && oracle->tasks[worker] > 0)
+		return false;
+	return flying == 0;
 }
 
 void oracle_settle(struct oracle *oracle, oracle_in_flight_fn *in_flight, const void *book)
@@ -368,10 +376,10 @@ void oracle_settle(struct oracle *oracle, oracle_in_flight_fn *in_flight, const 
 	if (oracle->in_round && !oracle->updating && table_full(oracle) &&
 	    (oracle->begun || flying == 0))
 		open_phase_2(oracle);
-	oracle->begun = false;
 	for (uint32_t i = 0; oracle->config.capped && i < ORACLE_WORKERS; i++)
-		if (oracle->expected[i] && in_flight(book, i, oracle->point[i]) == 0)
+		if (oracle->expected[i] && is_idle(oracle, i, in_flight(book, i, oracle->point[i])))
 			update_for(oracle, i);
+	oracle->begun = false;
 	take_points(oracle);
 	if (oracle->updating && !any_expected(oracle))
 		swap_tables(oracle);

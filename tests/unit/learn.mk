@@ -7,6 +7,7 @@ unit_tests += \
 	tests/unit/quant_vector \
 	tests/unit/ras \
 	tests/unit/round \
+	tests/unit/rule \
 	tests/unit/model \
 	tests/unit/options \
 	tests/unit/strategy \
