@@ -3,6 +3,8 @@
 bench_programs =
 bench_common = %D%/bench.c %D%/bench.h
 
+bench_programs += %D%/allocate
+%C%_allocate_SOURCES = %D%/allocate.c $(bench_common)
 bench_programs += %D%/quantise %D%/ras %D%/swarm %D%/tick
 %C%_swarm_SOURCES = %D%/swarm.c $(bench_common)
 %C%_tick_SOURCES = %D%/tick.c $(bench_common)
