@@ -273,7 +273,6 @@ void iso_ras_near(const double *scores, uint32_t n, uint32_t batch, double level
 		/* 1/16 is about two standard deviations of what the sample can tell. */
 		search.high = 1.0625 *
 			      (level > 0 ? level : guess_level(scores, n, batch, search.cells));
-		search.over = 0;
 		enough = search.high > 0 && gather(&search, scores, n, batch);
 	}
 	/* A level t times as high has at least t times as many members, and mostly far more. */

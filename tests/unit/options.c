@@ -175,6 +175,11 @@ START_TEST(old_times_fade_and_the_bound_looks_back_no_further)
 	allocate(strategy, 12, tasks);
 	ck_assert_double_eq_tol(iso_strategy_samples(strategy, 2).count, 900 * pow(0.9, 10), 1e-9);
 	ck_assert_double_eq_tol(iso_strategy_samples(strategy, 2).sum_s, 2700 * pow(0.9, 10), 1e-9);
+	/* Next to nothing is nothing. */
+	allocate(strategy, 250, tasks);
+	ck_assert_double_gt(iso_strategy_samples(strategy, 2).count, 0);
+	allocate(strategy, 290, tasks);
+	ck_assert_double_eq(iso_strategy_samples(strategy, 2).count, 0);
 	/* ln(2k^2) of the 10 rounds that are remembered, not of 10^12. */
 	teach(strategy, 0, 1000, 1);
 	allocate(strategy, 1000000000000, tasks);
@@ -249,7 +254,16 @@ START_TEST(an_allocation_is_kept_for_some_rounds)
 	    make(ISO_STRATEGY_ATA_EMPIRICAL, 6, &(struct iso_ata_options){ .every_rounds = 10 });
 	uint32_t tasks[WORKERS];
 
-	/* While exploring each round has its own. */
+	/* While exploring each round has its own: another one of four is drawn first. */
+	struct iso_strategy *exploring =
+	    make(ISO_STRATEGY_ATA, 1, &(struct iso_ata_options){ .every_rounds = 1000 });
+	unsigned changes = 0;
+	for (uint64_t round = 1; round <= 40; round++) {
+		allocate(exploring, round, tasks);
+		changes += iso_strategy_changed(exploring);
+	}
+	ck_assert_uint_gt(changes, 15);
+	free(exploring);
 	for (uint32_t i = 1; i < WORKERS; i++)
 		teach(strategy, i, 1e6, 1);
 	allocate(strategy, 1, tasks);
@@ -419,7 +433,20 @@ START_TEST(a_changed_worker_is_explored_anew_and_draws_not_all_tasks)
 	allocate(strategy, 11, tasks);
 	ck_assert(!iso_strategy_exploring(strategy));
 	ck_assert_double_gt(iso_strategy_scores(strategy)[1], 1);
+	ck_assert_double_lt(iso_strategy_scores(strategy)[1], 10);
 	ck_assert_uint_le(tasks[1], 1);
+	free(strategy);
+	/* What was averaged before the change is past. */
+	strategy = make(ISO_STRATEGY_ATA_EMPIRICAL, 8,
+			&(struct iso_ata_options){ .drift = 24, .smoothing = 0.01 });
+	for (uint32_t i = 0; i < WORKERS; i++)
+		for (int u = 0; u < 4000; u++)
+			observe(strategy, i, 0.9 + 0.1 * (u % 3));
+	allocate(strategy, 10, tasks);
+	for (int u = 0; u < 3000; u++)
+		observe(strategy, 1, 20);
+	allocate(strategy, 11, tasks);
+	ck_assert_double_gt(iso_strategy_scores(strategy)[1], 10);
 	free(strategy);
 }
 END_TEST
@@ -484,11 +511,31 @@ static void play(struct iso_strategy *strategy, struct iso_rng *rng, uint64_t ro
 		 uint32_t *tasks)
 {
 	allocate(strategy, round, tasks);
-	for (uint32_t i = 0; i < WORKERS; i++)
-		for (uint32_t u = 0; u < tasks[i]; u++)
-			iso_strategy_observe(strategy, i,
-					     &(struct iso_ata_task){
-						 (i + 1) * (0.5 + iso_rng_unit(rng)), 2, round });
+	for (uint32_t i = 0; i < WORKERS; i++) {
+		/* Worker 1 becomes slow. */
+		double mean_s = i == 1 && round > 100 ? 20 : i + 1;
+
+		for (uint32_t u = 0; u < tasks[i]; u++) {
+			struct iso_ata_task task = { 0, 2, round };
+
+			task.time_s = mean_s * (0.5 + iso_rng_unit(rng));
+			iso_strategy_observe(strategy, i, &task);
+		}
+	}
+}
+
+static void same_states(const struct iso_strategy *a, const struct iso_strategy *b)
+{
+	uint8_t of_a[1024], of_b[1024];
+
+	iso_strategy_save(a, of_a);
+	iso_strategy_save(b, of_b);
+	ck_assert_mem_eq(of_a, of_b, iso_strategy_state_bytes(a));
+	for (uint32_t i = 0; i < WORKERS; i++) {
+		iso_strategy_save_worker(a, i, of_a);
+		iso_strategy_save_worker(b, i, of_b);
+		ck_assert_mem_eq(of_a, of_b, iso_strategy_worker_bytes(a));
+	}
 }
 
 START_TEST(a_restored_strategy_goes_on_bit_for_bit)
@@ -515,6 +562,7 @@ START_TEST(a_restored_strategy_goes_on_bit_for_bit)
 				iso_strategy_save_worker(a, i, bytes);
 				ck_assert_ok(iso_strategy_restore_worker(b, i, bytes));
 			}
+			same_states(a, b);
 			again = rng;
 			for (uint64_t round = stop + 1; round <= stop + 60; round++) {
 				play(a, &rng, round, tasks);
@@ -524,6 +572,7 @@ START_TEST(a_restored_strategy_goes_on_bit_for_bit)
 						 WORKERS * sizeof(double));
 				ck_assert_int_eq(iso_strategy_changed(a), iso_strategy_changed(b));
 			}
+			same_states(a, b);
 			free(a);
 			free(b);
 		}
