@@ -95,6 +95,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/sim/train_print.c \
 	%D%/sim/train_problem.c %D%/sim/train_problem.h \
 	%D%/sim/train_run.c \
+	%D%/sim/train_theory.c \
 	%D%/sim/train_world.c %D%/sim/train_world.h \
 	%D%/train/checkpoint.c %D%/train/checkpoint.h \
 	%D%/train/coordinator_admit.c %D%/train/coordinator_admit.h \

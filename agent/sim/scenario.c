@@ -160,9 +160,20 @@ static int check_curve(const struct scenario *scenario, const struct scenario_cu
 	if (!traits.wants_allocation && !traits.can_cap && curve->allocation != 0)
 		return error_set(reterr, -EINVAL, "line %d: curve %s: %s takes no allocation",
 				 curve->line, curve->name, iso_method_text(kind));
+	bool has_rounds =
+	    traits.by_rounds || kind == ISO_METHOD_RINGLEADER || curve->allocation != 0;
+	if (!has_rounds && scenario->time == 0 && scenario->updates == 0)
+		return error_set(
+		    reterr, -EINVAL,
+		    "line %d: curve %s: %s has no rounds to end by; set time or updates",
+		    curve->line, curve->name, iso_method_text(kind));
 	if (curve->prior_rounds > 0 && curve->allocation == 0)
 		return error_set(reterr, -EINVAL,
 				 "line %d: curve %s: prior-rounds without an allocation",
+				 curve->line, curve->name);
+	if (curve->by_theory && scenario->theory.target == 0)
+		return error_set(reterr, -EINVAL,
+				 "line %d: curve %s: by-theory needs the target of section theory",
 				 curve->line, curve->name);
 	if (curve->fastest > scenario->workers)
 		return error_set(reterr, -EINVAL, "line %d: curve %s: there are only %jd workers",

@@ -53,6 +53,7 @@ struct scenario_curve {
 	int allocation; /* 0: none; else enum iso_strategy_kind */
 	int64_t batch, delay_max;
 	double step, decay;
+	bool by_theory;
 	int64_t fastest;
 	double alpha, alpha_means, eta;
 	int width; /* enum scenario_width */
@@ -112,6 +113,9 @@ struct scenario {
 		int64_t dimension;
 		double noise;
 	} problem;
+	struct {
+		double smoothness, variance, target, gap; /* target 0: not said */
+	} theory;
 	struct {
 		char source[2 * SCENARIO_PATH_BYTES]; /* as dataset_open() takes it */
 		int model, partition;

@@ -30,9 +30,20 @@ struct train_sample {
 	double measure; /* NaN: the problem is none */
 };
 
+/* What a curve runs with, whether it is written in the scenario or chosen by theory. */
+struct train_parameters {
+	enum iso_method_kind kind; /* a minibatch allocated greedily is Rennala */
+	uint32_t batch;
+	uint64_t delay_max;
+	uint32_t fastest; /* naive-optimal; 0: all */
+	double step;
+	double updates; /* by theory: that are enough; 0: not by theory */
+};
+
 struct train_result {
 	const struct scenario_curve *curve; /* in the scenario */
 	uint64_t seed;
+	struct train_parameters parameters;
 	enum iso_training_stop stop;
 	struct train_sample *samples; /* owns; the first at time 0, the last at the end */
 	size_t count;
@@ -54,7 +65,7 @@ struct train_world *train_close(struct train_world *world);
 
 /* The laws of the scenario's workers; borrowed. */
 const struct iso_law *train_laws(const struct train_world *world);
-/* Their means, and the least possible max_i a_i mu_i of a round of `batch` tasks. */
+/* Their means. */
 const double *train_means(const struct train_world *world);
 
 /* Called now and then; part: how much of the run is done, 0 to 1. */

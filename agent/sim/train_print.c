@@ -101,6 +101,9 @@ static void print_json(FILE *out, const struct train_result *result, bool timing
 	snprintf(digest, sizeof(digest), "0x%016" PRIx64, result->digest);
 	json_object_set_new(json, "curve", json_string(result->curve->name));
 	json_object_set_new(json, "seed", whole(result->seed));
+	json_object_set_new(json, "method", json_string(iso_method_text(result->parameters.kind)));
+	json_object_set_new(json, "step", real(result->parameters.step));
+	json_object_set_new(json, "batch", whole(result->parameters.batch));
 	json_object_set_new(json, "ended_by", json_string(stop_text(result->stop)));
 	json_object_set_new(json, "digest", json_string(digest));
 	json_object_set_new(json, "events", whole(result->end.totals.events));
@@ -110,6 +113,11 @@ static void print_json(FILE *out, const struct train_result *result, bool timing
 		json_object_set_new(json, "cpu_s", real(result->cpu_s));
 		json_object_set_new(json, "events_per_s", real(events_per_s(result)));
 	}
+	if (result->parameters.kind == ISO_METHOD_RINGMASTER ||
+	    result->parameters.kind == ISO_METHOD_RINGMASTER_STOPS)
+		json_object_set_new(json, "delay_limit", whole(result->parameters.delay_max));
+	if (result->parameters.updates > 0)
+		json_object_set_new(json, "updates_by_theory", real(result->parameters.updates));
 	for (size_t i = 0; i < result->count; i++)
 		json_array_append_new(samples, sample_json(&result->samples[i]));
 	json_object_set_new(json, "samples", samples);

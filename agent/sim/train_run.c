@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "agent/sim/train.h"
@@ -20,8 +19,7 @@
 struct machine {
 	const struct train_world *world;
 	const struct scenario_curve *curve;
-	enum iso_method_kind kind;
-	uint32_t batch;
+	struct train_parameters parameters;
 	bool capped;
 	void *method_memory, *strategy_memory, *speeds_memory, *training_memory;
 	struct iso_method *method;
@@ -58,54 +56,38 @@ static int not_made(const char *what, enum iso_status status, struct error *rete
 	return error_set(reterr, -EINVAL, "%s: %s", what, iso_status_text(status));
 }
 
-/* Only the m fastest take part, by their true means. */
-static int admit_fastest(struct machine *machine, struct error *reterr)
+/* Only the m fastest take part, by their true means; of equal ones the first. */
+static void admit_fastest(struct machine *machine)
 {
-	uint32_t n = (uint32_t)machine->world->scenario->workers;
-	uint32_t m = (uint32_t)machine->curve->fastest;
-	const double *means = machine->world->means;
+	const struct train_world *world = machine->world;
+	uint32_t m = machine->parameters.fastest, above = 0, admitted = 0;
 
-	if (machine->kind != ISO_METHOD_NAIVE_OPTIMAL || m == 0)
-		return 0;
-	double *sorted = malloc(n * sizeof(*sorted));
-	if (sorted == NULL)
-		return error_errno(reterr, -ENOMEM, "%u workers", n);
-	memcpy(sorted, means, n * sizeof(*sorted));
-	double last = sorted[0];
-	/* Selection by bisection of the value would do as well; n is small where this is asked. */
-	for (uint32_t i = 0; i < m; i++) {
-		uint32_t least = i;
+	if (machine->parameters.kind != ISO_METHOD_NAIVE_OPTIMAL || m == 0)
+		return;
+	double last = world->sorted[m - 1];
+	for (uint32_t w = 0; w < (uint32_t)world->scenario->workers; w++)
+		above += world->means[w] < last;
+	for (uint32_t w = 0; w < (uint32_t)world->scenario->workers; w++) {
+		bool is_in =
+		    world->means[w] < last || (world->means[w] == last && above + admitted < m);
 
-		for (uint32_t j = i + 1; j < n; j++)
-			least = sorted[j] < sorted[least] ? j : least;
-		double swap = sorted[i];
-		sorted[i] = sorted[least];
-		sorted[least] = swap;
-		last = sorted[i];
-	}
-	free(sorted);
-	uint32_t admitted = 0;
-	for (uint32_t w = 0; w < n; w++) {
-		bool is_in = means[w] <= last && admitted < m;
-
-		admitted += is_in;
+		admitted += is_in && world->means[w] == last;
 		iso_method_admit(machine->method, w, is_in);
 	}
-	return 0;
 }
 
 static int make_method(struct machine *machine, struct error *reterr)
 {
 	const struct scenario_curve *curve = machine->curve;
 	struct iso_method_config config = {
-		.kind = machine->kind,
+		.kind = machine->parameters.kind,
 		.workers = (uint32_t)machine->world->scenario->workers,
 		.params = machine->world->problem.callbacks.params,
 		.depth_max = 1,
-		.batch = machine->batch,
-		.delay_max = (uint64_t)curve->delay_max,
+		.batch = machine->parameters.batch,
+		.delay_max = machine->parameters.delay_max,
 		.capped = machine->capped,
-		.step = curve->step,
+		.step = machine->parameters.step,
 		.decay = curve->decay,
 	};
 	size_t bytes = iso_method_size(&config);
@@ -119,7 +101,8 @@ static int make_method(struct machine *machine, struct error *reterr)
 		return not_made("method", status, reterr);
 	if (machine->world->problem.start != NULL)
 		iso_method_set_point(machine->method, machine->world->problem.start);
-	return admit_fastest(machine, reterr);
+	admit_fastest(machine);
+	return 0;
 }
 
 static double alpha_of(const struct machine *machine)
@@ -139,7 +122,7 @@ static int make_strategy(struct machine *machine, struct error *reterr)
 	struct iso_strategy_config config = {
 		.kind = (enum iso_strategy_kind)curve->allocation,
 		.workers = (uint32_t)machine->world->scenario->workers,
-		.batch = machine->batch,
+		.batch = machine->parameters.batch,
 		.width = { .constant = curve->width == SCENARIO_WIDTH_4E ? ISO_ATA_WIDTH_FIRST
 									 : ISO_ATA_WIDTH_FINAL,
 			   .alpha_s = alpha_of(machine),
@@ -212,7 +195,7 @@ static struct iso_training_config training_config(const struct machine *machine)
 		.size = world->size.kind != 0 ? &world->size : NULL,
 		.seed = world->times_seed,
 		.method = machine->method,
-		.kind = machine->kind,
+		.kind = machine->parameters.kind,
 		.capped = machine->capped,
 		.strategy = machine->strategy,
 		.rounds_before = (uint64_t)machine->curve->prior_rounds,
@@ -220,7 +203,7 @@ static struct iso_training_config training_config(const struct machine *machine)
 		.observe_wall = !machine->curve->share_normalised,
 		.problem = world->problem.callbacks,
 		.means_s = regret ? world->means : NULL,
-		.batch = machine->batch,
+		.batch = machine->parameters.batch,
 	};
 }
 
@@ -249,7 +232,7 @@ static int learn_before(const struct machine *of, struct error *reterr)
 	if (of->curve->prior_rounds == 0)
 		return 0;
 	method.workers = (uint32_t)of->world->scenario->workers;
-	method.batch = of->batch;
+	method.batch = of->parameters.batch;
 	int r = room(&machine, "method", iso_method_size(&method), &machine.method_memory, reterr);
 	if (r < 0)
 		return r;
@@ -385,16 +368,6 @@ static void run_samples(const struct machine *machine, const struct train_progre
 		result->digest ^= iso_checksum(result->point, result->params * sizeof(float));
 }
 
-/* A minibatch that is allocated greedily is Rennala SGD, by another name. */
-static enum iso_method_kind kind_of(const struct scenario_curve *curve)
-{
-	enum iso_method_kind kind = (enum iso_method_kind)(curve->method + 1);
-
-	if (kind == ISO_METHOD_MINIBATCH && curve->allocation == ISO_STRATEGY_GTA)
-		return ISO_METHOD_RENNALA;
-	return kind;
-}
-
 static int make_machine(struct machine *machine, struct error *reterr)
 {
 	int r = make_method(machine, reterr);
@@ -416,20 +389,21 @@ int train_run(struct train_world *world, unsigned curve, const struct train_prog
 {
 	const struct scenario *scenario = world->scenario;
 	const struct scenario_curve *of = &scenario->curves[curve];
-	enum iso_method_kind kind = kind_of(of);
-	__attribute__((cleanup(machine_free))) struct machine machine = {
-		.world = world,
-		.curve = of,
-		.kind = kind,
-		.batch = (uint32_t)(of->batch > 0 ? of->batch : scenario->batch),
-		.capped = of->allocation != 0 && iso_method_traits(kind).can_cap,
-	};
-	struct train_result result = { .curve = of, .seed = world->seed };
-	int r = make_machine(&machine, reterr);
+	__attribute__((cleanup(machine_free))) struct machine machine = { .world = world,
+									  .curve = of };
+	int r = train_choose(world, of, &machine.parameters, reterr);
 
+	if (r == 0) {
+		machine.capped =
+		    of->allocation != 0 && iso_method_traits(machine.parameters.kind).can_cap;
+		r = make_machine(&machine, reterr);
+	}
 	if (r < 0)
 		return error_wrap(reterr, "%s: curve %s", scenario->path, of->name);
-	result.bytes = machine.bytes;
+	struct train_result result = { .curve = of,
+				       .seed = world->seed,
+				       .parameters = machine.parameters,
+				       .bytes = machine.bytes };
 	result.params = world->problem.callbacks.params;
 	result.samples = calloc((size_t)scenario->samples + 2, sizeof(*result.samples));
 	result.point = result.params > 0 ? calloc(result.params, sizeof(float)) : NULL;

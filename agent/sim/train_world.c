@@ -156,6 +156,13 @@ static int make_traced(struct train_world *world, struct error *reterr)
 	return 0;
 }
 
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
 static int make_laws(struct train_world *world, uint64_t seed, struct error *reterr)
 {
 	const struct scenario *scenario = world->scenario;
@@ -194,7 +201,8 @@ static int make_laws(struct train_world *world, uint64_t seed, struct error *ret
 	for (unsigned g = 0; g < scenario->group_count && r == 0; g++)
 		r = make_group(world, g, reterr);
 	for (uint32_t w = 0; w < n && r == 0; w++)
-		world->means[w] = iso_law_mean(&world->laws[w]);
+		world->sorted[w] = world->means[w] = iso_law_mean(&world->laws[w]);
+	qsort(world->sorted, n, sizeof(*world->sorted), by_value);
 	return r;
 }
 
@@ -255,10 +263,11 @@ static int fill_world(struct train_world *world, struct error *reterr)
 	world->prior_seed = iso_rng_next(&rng);
 	world->laws = calloc(n, sizeof(*world->laws));
 	world->means = calloc(n, sizeof(*world->means));
+	world->sorted = calloc(n, sizeof(*world->sorted));
 	world->changes = calloc(scenario->event_count + 1, sizeof(*world->changes));
 	world->traces = calloc(scenario->group_count + 1, sizeof(*world->traces));
-	if (world->laws == NULL || world->means == NULL || world->changes == NULL ||
-	    world->traces == NULL)
+	if (world->laws == NULL || world->means == NULL || world->sorted == NULL ||
+	    world->changes == NULL || world->traces == NULL)
 		return error_errno(reterr, -ENOMEM, "%zu workers", n);
 	r = make_sizes(world, reterr);
 	if (r == 0)
@@ -299,6 +308,7 @@ struct train_world *train_close(struct train_world *world)
 	free(world->traces);
 	free(world->changes);
 	free(world->means);
+	free(world->sorted);
 	free(world->laws);
 	free(world);
 	return NULL;

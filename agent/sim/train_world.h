@@ -14,6 +14,7 @@ struct train_world {
 	uint64_t times_seed, speeds_seed, strategy_seed, prior_seed;
 	struct iso_law *laws; /* owns, as all below */
 	double *means;
+	double *sorted;	     /* ... in rising order */
 	struct iso_law size; /* kind 0: all tasks alike */
 	struct iso_speed_change *changes;
 	uint32_t change_count;
@@ -27,5 +28,9 @@ struct train_world {
  */
 int train_trace_read(const char *path, double **ret_times, uint32_t *ret_count,
 		     struct error *reterr);
+
+/* train_theory.c */
+int train_choose(const struct train_world *world, const struct scenario_curve *curve,
+		 struct train_parameters *ret_parameters, struct error *reterr);
 
 #endif

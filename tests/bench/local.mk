@@ -10,6 +10,9 @@ bench_programs += %D%/quantise %D%/ras %D%/swarm %D%/tick
 %C%_tick_SOURCES = %D%/tick.c $(bench_common)
 %C%_quantise_SOURCES = %D%/quantise.c $(bench_common)
 %C%_ras_SOURCES = %D%/ras.c $(bench_common)
+bench_programs += %D%/events
+%C%_events_SOURCES = %D%/events.c $(bench_common)
+
 if HAVE_CHECK
 bench_programs += %D%/clock %D%/promise
 %C%_promise_SOURCES = %D%/promise.c $(bench_common)

@@ -187,6 +187,63 @@ curve "a" {
 }
 END
 
+bad 'line 4: curve a: asgd has no rounds to end by; set time or updates' <<'END'
+workers = 4
+rounds = 3
+curve "a" {
+	method = asgd
+}
+END
+bad 'line 4: curve a: by-theory needs the target of section theory' <<'END'
+workers = 4
+time = 3
+curve "a" {
+	method = ringmaster
+	by-theory = yes
+}
+END
+
+# By theory: R = 0.01/0.001, gamma = min(1/20, 0.001/(4 0.01)); S = 10 and 1/2.
+cat >theory <<'END'
+workers = 4
+time = 20
+samples = 1
+group "2" {
+	mean = 2
+}
+group "3" {
+	mean = 4
+}
+group "4" {
+	mean = 8
+}
+theory {
+	variance = 0.01
+	target = 0.001
+}
+curve "ringmaster" {
+	method = ringmaster
+	by-theory = yes
+}
+curve "rennala" {
+	method = rennala
+	by-theory = yes
+}
+END
+run "$sim" train theory --json
+ends 0
+for word in '"delay_limit": 10,' '"step": 0.025' '"batch": 10,' '"step": 0.5'; do
+	grep -q -F "$word" stdout || complain "no $word in: $(cat stdout)"
+done
+run "$sim" train theory --set curve.rennala.method=ia2sgd
+ends 1
+err 'isobar-sim: theory: curve rennala: the papers choose no step for ia2sgd'
+# The two fastest alone: 20 + 10 gradients.
+run "$sim" train theory --csv --set curve.method=naive-optimal --set curve.by-theory=no \
+	--set curve.fastest=2
+ends 0
+grep -q '^rennala,1,20,0,30,nan,40,' stdout || complain "others took part: $(cat stdout)"
+
 # Traces: where they are, and what is wrong in them.
 mkdir traces
 cat >traces/scenario <<'END'

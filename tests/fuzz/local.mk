@@ -65,3 +65,9 @@ EXTRA_DIST += \
 	%D%/corpus/checkpoint/too-many-parameters \
 	%D%/corpus/checkpoint/whole \
 	%D%/corpus/checkpoint/without-arrays
+
+fuzz_targets += %D%/scenario
+%C%_scenario_SOURCES = %D%/scenario.c $(fuzz_main)
+%C%_scenario_LDADD = $(agent_libs) $(BLAS_LIBS) $(ZLIB_LIBS)
+%C%_scenario_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
+EXTRA_DIST += %D%/corpus/scenario
