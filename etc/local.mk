@@ -14,6 +14,10 @@ dist_scenarios_DATA = \
 	%D%/scenarios/ata-regret \
 	%D%/scenarios/ata-table-1 \
 	%D%/scenarios/ata-table-2 \
+	%D%/scenarios/many-workers \
 	%D%/scenarios/ringleader \
 	%D%/scenarios/ringmaster \
-	%D%/scenarios/share-moving
+	%D%/scenarios/ringmaster-capped \
+	%D%/scenarios/share-moving \
+	%D%/scenarios/slow-down \
+	%D%/scenarios/uneven-tasks

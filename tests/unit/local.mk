@@ -16,7 +16,7 @@ include tests/unit/learn.mk
 unit_tests += %D%/drift %D%/quota
 
 include tests/unit/trade.mk
-unit_tests += %D%/speeds %D%/times %D%/training
+unit_tests += %D%/scenario %D%/speeds %D%/times %D%/training
 
 unit_tests += %D%/fit
 %C%_fit_SOURCES = %D%/fit.c tests/repro/fit.c tests/repro/fit.h

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "agent/sim/scenario.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/sim/train.h"
+#include "lib/ata/strategy.h"
+#include "lib/sgd/method.h"
+#include "tests/test.h"
+
+static const char text[] = "workers = 4\n"
+			   "time = 100\n"
+			   "times {\n"
+			   "	law = exponential\n"
+			   "	power = 1\n"
+			   "}\n"
+			   "group \"2-3\" {\n"
+			   "	law = uniform\n"
+			   "	mean = 8\n"
+			   "	shift = 0.5\n"
+			   "}\n"
+			   "curve \"a.b\" {\n"
+			   "	method = asgd\n"
+			   "}\n"
+			   "curve \"c\" {\n"
+			   "	allocation = uta\n"
+			   "}\n";
+
+static struct scenario *parse(const char *source, const char *const *sets, size_t count)
+{
+	struct scenario *scenario;
+	struct error error = { 0 };
+	int r = scenario_parse("s", source, sets, count, &scenario, &error);
+
+	ck_assert_msg(r == 0, "%s", error.text);
+	return scenario;
+}
+
+static struct train_world *open_world(const struct scenario *scenario, uint64_t seed)
+{
+	struct train_world *world;
+	struct error error = { 0 };
+	int r = train_open(scenario, seed, &world, &error);
+
+	ck_assert_msg(r == 0, "%s", error.text);
+	return world;
+}
+
+static struct train_result run(struct train_world *world, unsigned curve)
+{
+	struct train_result result;
+	struct error error = { 0 };
+	int r = train_run(world, curve, NULL, &result, &error);
+
+	ck_assert_msg(r == 0, "%s", error.text);
+	return result;
+}
+
+START_TEST(what_is_set_replaces_what_is_written)
+{
+	static const char *const sets[] = { "time=7", "times.power=0.5", "curve.step=3",
+					    "curve.a.b.step=4", "group.2-3.mean=9" };
+	struct scenario *scenario = parse(text, sets, 5);
+
+	ck_assert_double_eq(scenario->time, 7);
+	ck_assert_double_eq(scenario->times.power, 0.5);
+	ck_assert_uint_eq(scenario->curve_count, 2);
+	ck_assert_double_eq(scenario->curves[0].step, 4);
+	ck_assert_double_eq(scenario->curves[1].step, 3);
+	ck_assert_double_eq(scenario->groups[0].mean, 9);
+	free(scenario);
+}
+END_TEST
+
+/* The choices of the file are in the order of what they stand for. */
+START_TEST(methods_and_allocations_are_those_of_the_library)
+{
+	for (int i = 1; i <= (int)ISO_METHOD_KINDS; i++) {
+		char set[64];
+
+		snprintf(set, sizeof(set), "curve.a.b.method=%s",
+			 iso_method_text((enum iso_method_kind)i));
+		bool allocated = iso_method_traits((enum iso_method_kind)i).wants_allocation;
+		const char *const sets[] = { set, "curve.a.b.allocation=uta" };
+		struct scenario *scenario = parse(text, sets, allocated ? 2 : 1);
+		struct train_world *world = open_world(scenario, 1);
+		struct train_result result = run(world, 0);
+
+		ck_assert_int_eq(result.parameters.kind, i);
+		train_result_close(&result);
+		train_close(world);
+		free(scenario);
+	}
+	for (int i = ISO_STRATEGY_ATA; i <= ISO_STRATEGY_ATA_POOLED; i++) {
+		char set[64];
+		const char *const sets[] = { set };
+
+		snprintf(set, sizeof(set), "curve.c.allocation=%s",
+			 iso_strategy_kind_text((enum iso_strategy_kind)i));
+		struct scenario *scenario = parse(text, sets, 1);
+		ck_assert_int_eq(scenario->curves[1].allocation, i);
+		free(scenario);
+	}
+}
+END_TEST
+
+START_TEST(workers_have_the_laws_that_are_written)
+{
+	struct scenario *scenario = parse(text, NULL, 0);
+	struct train_world *world = open_world(scenario, 1);
+
+	ck_assert_double_eq(train_means(world)[0], 1);
+	ck_assert_double_eq(train_means(world)[1], 12);
+	ck_assert_double_eq(train_means(world)[2], 12);
+	ck_assert_double_eq(train_means(world)[3], 4);
+	ck_assert_int_eq(train_laws(world)[1].kind, ISO_LAW_UNIFORM);
+	ck_assert_int_eq(train_laws(world)[3].kind, ISO_LAW_EXPONENTIAL);
+	train_close(world);
+	free(scenario);
+}
+END_TEST
+
+/* One worker: what it computes, one task after the other, takes the same in every curve. */
+START_TEST(curves_are_compared_on_the_same_luck)
+{
+	static const char *const sets[] = { "workers=1", "time=50" };
+	static const char alone[] =
+	    "workers = 1\ntime = 1\ntimes {\n	law = gamma\n	shape = 2\n}\n"
+	    "curve \"a\" {\n	method = asgd\n}\n"
+	    "curve \"b\" {\n	allocation = uta\n}\n"
+	    "curve \"c\" {\n	method = ringleader\n}\n";
+	struct scenario *scenario = parse(alone, sets, 2);
+	struct train_world *world = open_world(scenario, 7);
+	struct train_result first = run(world, 0);
+
+	ck_assert_uint_gt(first.end.totals.computed, 20);
+	for (unsigned c = 1; c < 3; c++) {
+		struct train_result other = run(world, c);
+
+		ck_assert_uint_eq(other.end.totals.computed, first.end.totals.computed);
+		for (size_t i = 0; i < other.count; i++)
+			ck_assert_uint_eq(other.samples[i].totals.computed,
+					  first.samples[i].totals.computed);
+		train_result_close(&other);
+	}
+	train_result_close(&first);
+	train_close(world);
+	free(scenario);
+}
+END_TEST
+
+START_TEST(points_lie_where_they_were_asked_for)
+{
+	static const char *const even[] = { "samples=4" };
+	static const char *const log[] = { "samples=4", "spacing=log", "time=0", "rounds=10000",
+					   "curve.a.b.method=rennala" };
+	struct scenario *scenario = parse(text, even, 1);
+	struct train_world *world = open_world(scenario, 1);
+	struct train_result result = run(world, 0);
+
+	ck_assert_uint_eq(result.count, 5);
+	for (size_t i = 0; i < 5; i++)
+		ck_assert_double_eq(result.samples[i].totals.time_s, 25.0 * (double)i);
+	ck_assert_int_eq(result.stop, ISO_TRAINING_TIME);
+	train_result_close(&result);
+	train_close(world);
+	free(scenario);
+
+	scenario = parse(text, log, 5);
+	world = open_world(scenario, 1);
+	result = run(world, 0);
+	ck_assert_uint_eq(result.count, 6);
+	ck_assert_uint_eq(result.samples[0].totals.rounds, 0);
+	for (size_t i = 1; i < 6; i++)
+		ck_assert_double_eq_tol((double)result.samples[i].totals.rounds,
+					pow(10, (double)i - 1), 1);
+	ck_assert_int_eq(result.stop, ISO_TRAINING_ROUNDS);
+	train_result_close(&result);
+	train_close(world);
+	free(scenario);
+}
+END_TEST
+
+/* Rounds before the first one teach the allocation, and time does not begin with them. */
+START_TEST(prior_rounds_teach_and_take_no_time)
+{
+	static const char *const sets[] = { "workers=4", "time=0", "rounds=200",
+					    "curve.c.allocation=ata-empirical" };
+	static const char *const taught[] = { "workers=4", "time=0", "rounds=200",
+					      "curve.c.allocation=ata-empirical",
+					      "curve.c.prior-rounds=5000" };
+	struct iso_training_totals totals[2];
+	uint64_t settled[2];
+
+	for (int i = 0; i < 2; i++) {
+		static const char one[] = "workers = 4\nbatch = 8\nrounds = 1\n"
+					  "times {\n	law = exponential\n	power = 1\n}\n"
+					  "curve \"c\" {\n	allocation = uta\n}\n";
+		struct scenario *scenario = parse(one, i == 0 ? sets : taught, i == 0 ? 4 : 5);
+		struct train_world *world = open_world(scenario, 3);
+		struct train_result result = run(world, 0);
+
+		totals[i] = result.end.totals;
+		settled[i] = totals[i].settled_round;
+		train_result_close(&result);
+		train_close(world);
+		free(scenario);
+	}
+	ck_assert_uint_eq(totals[1].rounds, 200);
+	ck_assert_uint_gt(settled[0], 10);
+	ck_assert_uint_eq(settled[1], 5001);
+	ck_assert_double_lt(totals[1].regret_s, totals[0].regret_s / 2);
+	ck_assert_double_lt(totals[1].time_s, totals[0].time_s);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = suite_create("scenario");
+	TCase *tcase = tcase_create("files");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, what_is_set_replaces_what_is_written);
+	tcase_add_test(tcase, methods_and_allocations_are_those_of_the_library);
+	tcase_add_test(tcase, workers_have_the_laws_that_are_written);
+	tcase_add_test(tcase, curves_are_compared_on_the_same_luck);
+	tcase_add_test(tcase, points_lie_where_they_were_asked_for);
+	tcase_add_test(tcase, prior_rounds_teach_and_take_no_time);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
