@@ -269,7 +269,7 @@ static void finish(struct coordinator *coordinator)
 	if (count == 0)
 		log_info("%s without an evaluation", coordinator->is_done ? "done" : "stopped");
 	else
-		log_info("%s after round %llu, %.1f s: test accuracy %.4f",
+		log_info("%s after step %llu, %.1f s: test accuracy %.4f",
 			 coordinator->is_done ? "done" : "stopped",
 			 (unsigned long long)points[count - 1].round,
 			 (double)run_view(coordinator->run, now_ns).elapsed_ns / 1e9,

@@ -100,11 +100,16 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/train/checkpoint.c %D%/train/checkpoint.h \
 	%D%/train/coordinator_admit.c %D%/train/coordinator_admit.h \
 	%D%/train/coordinator_conf.c %D%/train/coordinator_conf.h \
+	%D%/train/coordinator_frames.c %D%/train/coordinator_frames.h \
 	%D%/train/coordinator_net.c %D%/train/coordinator_net.h \
+	%D%/train/coordinator_open.c \
+	%D%/train/coordinator_options.c \
+	%D%/train/coordinator_plan.c \
 	%D%/train/coordinator_run.c %D%/train/coordinator_run.h \
 	%D%/train/coordinator_runstate.h \
 	%D%/train/coordinator_save.c \
 	%D%/train/coordinator_status.c %D%/train/coordinator_status.h \
+	%D%/train/coordinator_view.c \
 	%D%/train/dataset.c %D%/train/dataset.h \
 	%D%/train/dataset_idx.c %D%/train/dataset_idx.h \
 	%D%/train/dataset_spec.c %D%/train/dataset_spec.h \

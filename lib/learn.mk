@@ -17,11 +17,12 @@ lib_libisobar_a_SOURCES += \
 	lib/model/loss.c lib/model/loss.h \
 	lib/model/model.c lib/model/model.h \
 	lib/sgd/board.c lib/sgd/board.h \
+	lib/sgd/dispatch.c lib/sgd/dispatch.h \
+	lib/sgd/dispatch_lease.c \
 	lib/sgd/method.c lib/sgd/method.h \
 	lib/sgd/method_event.c \
 	lib/sgd/method_state.c \
 	lib/sgd/pace.c lib/sgd/pace.h \
-	lib/sgd/round.c lib/sgd/round.h \
 	lib/sgd/rule.h \
 	lib/sgd/rule_async.c \
 	lib/sgd/rule_average.c \

@@ -19,21 +19,28 @@
 
 /*
  * Little-endian:
- *   0  u64 magic "isockpt1"   8  u64 size of the file
+ *   0  u64 magic "isockpt2"   8  u64 size of the file
  *  16  u64 checksum of the file with this field 0
  *  24  the numbers of struct checkpoint in their order, then its arrays
  */
-#define MAGIC		 0x3174706b636f7369u /* "isockpt1" */
+#define MAGIC		 0x3274706b636f7369u /* "isockpt2" */
 #define HEAD_BYTES	 24u
-#define TOTALS		 12u
-#define NUMBER_BYTES	 ((6u + TOTALS) * 8u + 5u * 4u)
-#define WORKER_BYTES	 (CHECKPOINT_NAME_BYTES + 3u * 8u)
+#define TASKS		 12u
+#define RESULTS		 12u
+#define LEDGER		 11u
+#define WIDE		 (10u + TASKS + RESULTS) /* numbers of 8 bytes */
+#define NARROW		 11u
+#define NUMBER_BYTES	 (WIDE * 8u + NARROW * 4u)
+#define WORKER_BYTES	 (CHECKPOINT_NAME_BYTES + LEDGER * 8u)
 #define EVALUATION_BYTES 32u
+/* Tables of all workers, in double: far beyond what can be trained here. */
+#define METHOD_BYTES_MAX (1ull << 40)
 
-static uint64_t file_bytes(uint64_t params, uint64_t workers, uint64_t evaluations)
+static uint64_t file_bytes(const struct checkpoint *checkpoint)
 {
-	return HEAD_BYTES + NUMBER_BYTES + params * 4 + workers * WORKER_BYTES +
-	       evaluations * EVALUATION_BYTES;
+	return HEAD_BYTES + NUMBER_BYTES + checkpoint->method_bytes + checkpoint->strategy_bytes +
+	       (uint64_t)checkpoint->workers_count * (WORKER_BYTES + checkpoint->worker_bytes) +
+	       (uint64_t)checkpoint->evaluations_count * EVALUATION_BYTES;
 }
 
 /* One place lists the numbers: it writes them or reads them. */
@@ -68,65 +75,100 @@ static void f64(struct cursor *cursor, double *value)
 	*value = iso_double_of_bits(bits);
 }
 
-static void totals(struct cursor *cursor, struct iso_round_totals *t)
+static void bytes(struct cursor *cursor, void *field, uint64_t size)
 {
-	uint64_t *const fields[TOTALS] = {
-		&t->rounds,
-		&t->accepted,
-		&t->late,
-		&t->old,
-		&t->other_term,
-		&t->abandoned,
-		&t->not_finite,
-		&t->requeued,
-		&t->leases_expired,
-		&t->accepted_cpu_ns,
-		&t->discarded_cpu_ns,
-		&t->greedy_cpu_ns,
+	if (size == 0)
+		return;
+	if (cursor->is_reading)
+		memcpy(field, cursor->at, size);
+	else
+		memcpy(cursor->at, field, size);
+	cursor->at += size;
+}
+
+static void task_totals(struct cursor *cursor, struct iso_method_totals *t)
+{
+	uint64_t *const fields[TASKS] = {
+		&t->rounds,  &t->updates, &t->started,	 &t->used, &t->buffered,  &t->ignored,
+		&t->stopped, &t->lost,	  &t->in_flight, &t->late, &t->delay_max, &t->delay_sum,
 	};
 
-	_Static_assert(sizeof(*t) == TOTALS * sizeof(uint64_t), "no total is forgotten");
-	for (unsigned i = 0; i < TOTALS; i++)
+	_Static_assert(sizeof(*t) == TASKS * sizeof(uint64_t), "no total is forgotten");
+	for (unsigned i = 0; i < TASKS; i++)
+		u64(cursor, fields[i]);
+}
+
+static void result_totals(struct cursor *cursor, struct iso_dispatch_totals *t)
+{
+	uint64_t *const fields[RESULTS] = {
+		&t->accepted,	     &t->late,	      &t->other_term,	    &t->abandoned,
+		&t->not_finite,	     &t->moved,	      &t->resent,	    &t->leases_expired,
+		&t->accepted_cpu_ns, &t->late_cpu_ns, &t->abandoned_cpu_ns, &t->not_finite_cpu_ns,
+	};
+
+	_Static_assert(sizeof(*t) == RESULTS * sizeof(uint64_t), "no total is forgotten");
+	for (unsigned i = 0; i < RESULTS; i++)
+		u64(cursor, fields[i]);
+}
+
+static void ledger(struct cursor *cursor, struct checkpoint_ledger *l)
+{
+	uint64_t *const fields[LEDGER] = {
+		&l->started,
+		&l->used,
+		&l->buffered,
+		&l->ignored,
+		&l->stopped,
+		&l->lost,
+		&l->late,
+		&l->abandoned,
+		&l->not_finite,
+		&l->cpu_ns,
+		&l->discarded_cpu_ns,
+	};
+
+	_Static_assert(sizeof(*l) == LEDGER * sizeof(uint64_t), "no count is forgotten");
+	for (unsigned i = 0; i < LEDGER; i++)
 		u64(cursor, fields[i]);
 }
 
 static void numbers(struct cursor *cursor, struct checkpoint *checkpoint)
 {
 	u64(cursor, &checkpoint->term);
-	u64(cursor, &checkpoint->round);
 	u64(cursor, &checkpoint->elapsed_ns);
-	u64(cursor, &checkpoint->rng);
 	u64(cursor, &checkpoint->data_checksum);
 	f64(cursor, &checkpoint->train_loss);
-	totals(cursor, &checkpoint->totals);
+	u64(cursor, &checkpoint->allocations);
+	u64(cursor, &checkpoint->serial);
+	u64(cursor, &checkpoint->ignored_cpu_ns);
+	u64(cursor, &checkpoint->greedy_cpu_ns);
+	u64(cursor, &checkpoint->user_task);
+	task_totals(cursor, &checkpoint->tasks_before);
+	result_totals(cursor, &checkpoint->results);
+	u64(cursor, &checkpoint->method_bytes);
+	u32(cursor, &checkpoint->method);
+	u32(cursor, &checkpoint->strategy);
+	u32(cursor, &checkpoint->model);
 	u32(cursor, &checkpoint->features);
 	u32(cursor, &checkpoint->classes);
+	u32(cursor, &checkpoint->hidden);
 	u32(cursor, &checkpoint->params_count);
 	u32(cursor, &checkpoint->workers_count);
 	u32(cursor, &checkpoint->evaluations_count);
+	u32(cursor, &checkpoint->strategy_bytes);
+	u32(cursor, &checkpoint->worker_bytes);
 }
 
 static void arrays(struct cursor *cursor, struct checkpoint *checkpoint)
 {
-	for (uint32_t i = 0; i < checkpoint->params_count; i++) {
-		uint32_t bits;
-
-		memcpy(&bits, &checkpoint->params[i], sizeof(bits));
-		u32(cursor, &bits);
-		memcpy(&checkpoint->params[i], &bits, sizeof(bits));
-	}
+	bytes(cursor, checkpoint->method_state, checkpoint->method_bytes);
+	bytes(cursor, checkpoint->strategy_state, checkpoint->strategy_bytes);
 	for (uint32_t i = 0; i < checkpoint->workers_count; i++) {
-		struct checkpoint_worker *worker = &checkpoint->workers[i];
-
-		if (cursor->is_reading)
-			memcpy(worker->name, cursor->at, CHECKPOINT_NAME_BYTES);
-		else
-			memcpy(cursor->at, worker->name, CHECKPOINT_NAME_BYTES);
-		cursor->at += CHECKPOINT_NAME_BYTES;
-		f64(cursor, &worker->samples.count);
-		f64(cursor, &worker->samples.sum_s);
-		u64(cursor, &worker->tasks_done);
+		bytes(cursor, checkpoint->workers[i].name, CHECKPOINT_NAME_BYTES);
+		ledger(cursor, &checkpoint->workers[i].ledger);
 	}
+	bytes(cursor, checkpoint->worker_states,
+	      (uint64_t)checkpoint->workers_count * checkpoint->worker_bytes);
 	for (uint32_t i = 0; i < checkpoint->evaluations_count; i++) {
 		struct evaluation_point *evaluation = &checkpoint->evaluations[i];
 
@@ -175,8 +217,7 @@ static int replace(int folder, const uint8_t *bytes, size_t size)
 
 uint64_t checkpoint_bytes(const struct checkpoint *checkpoint)
 {
-	return file_bytes(checkpoint->params_count, checkpoint->workers_count,
-			  checkpoint->evaluations_count);
+	return file_bytes(checkpoint);
 }
 
 void checkpoint_encode(const struct checkpoint *checkpoint, uint8_t *out)
@@ -223,16 +264,20 @@ static int damaged(struct error *reterr, uint64_t offset, const char *why)
 /* Checks all that the checksum cannot know; the arrays are not there yet. */
 static int check_sizes(uint64_t size, const struct checkpoint *checkpoint, struct error *reterr)
 {
-	const uint64_t at = HEAD_BYTES + (6 + TOTALS) * 8;
+	const uint64_t at = HEAD_BYTES + WIDE * 8;
 
+	if (checkpoint->method_bytes > METHOD_BYTES_MAX)
+		return damaged(reterr, at - 8, "too large a state of the method");
 	if (checkpoint->params_count > ISO_TRAIN_PARAMS_MAX)
-		return damaged(reterr, at + 8, "too many parameters");
+		return damaged(reterr, at + 24, "too many parameters");
 	if (checkpoint->workers_count > CHECKPOINT_WORKERS_MAX)
-		return damaged(reterr, at + 12, "too many workers");
+		return damaged(reterr, at + 28, "too many workers");
 	if (checkpoint->evaluations_count > EVALUATIONS_MAX)
-		return damaged(reterr, at + 16, "too many evaluations");
-	if (size != file_bytes(checkpoint->params_count, checkpoint->workers_count,
-			       checkpoint->evaluations_count))
+		return damaged(reterr, at + 32, "too many evaluations");
+	if (checkpoint->strategy_bytes > CHECKPOINT_STATE_MAX ||
+	    checkpoint->worker_bytes > CHECKPOINT_STATE_MAX)
+		return damaged(reterr, at + 36, "too large a state of the allocation");
+	if (size != file_bytes(checkpoint))
 		return damaged(reterr, 8, "the size does not fit the numbers");
 	return 0;
 }
@@ -240,6 +285,9 @@ static int check_sizes(uint64_t size, const struct checkpoint *checkpoint, struc
 /* Names end within their field, and nothing is hidden behind the end. */
 static int check_names(const struct checkpoint *checkpoint, struct error *reterr)
 {
+	uint64_t at =
+	    HEAD_BYTES + NUMBER_BYTES + checkpoint->method_bytes + checkpoint->strategy_bytes;
+
 	for (uint32_t i = 0; i < checkpoint->workers_count; i++) {
 		const char *name = checkpoint->workers[i].name;
 		size_t length = strnlen(name, CHECKPOINT_NAME_BYTES);
@@ -248,10 +296,26 @@ static int check_names(const struct checkpoint *checkpoint, struct error *reterr
 			if (name[j] != '\0')
 				length = CHECKPOINT_NAME_BYTES;
 		if (length == CHECKPOINT_NAME_BYTES)
-			return damaged(reterr, file_bytes(checkpoint->params_count, i, 0),
+			return damaged(reterr, at + (uint64_t)i * WORKER_BYTES,
 				       "the name of a worker does not end");
 	}
 	return 0;
+}
+
+/* One byte more each, so that none of nothing is asked for. */
+static bool make_arrays(struct checkpoint *checkpoint)
+{
+	size_t workers = checkpoint->workers_count;
+
+	checkpoint->method_state = malloc(checkpoint->method_bytes + 1);
+	checkpoint->strategy_state = malloc(checkpoint->strategy_bytes + 1ull);
+	checkpoint->worker_states = malloc(workers * checkpoint->worker_bytes + 1);
+	checkpoint->workers = calloc(workers + 1, sizeof(*checkpoint->workers));
+	checkpoint->evaluations =
+	    calloc(checkpoint->evaluations_count + 1ull, sizeof(*checkpoint->evaluations));
+	return checkpoint->method_state != NULL && checkpoint->strategy_state != NULL &&
+	       checkpoint->worker_states != NULL && checkpoint->workers != NULL &&
+	       checkpoint->evaluations != NULL;
 }
 
 int checkpoint_decode(uint8_t *bytes, uint64_t size, struct checkpoint *ret_checkpoint,
@@ -274,13 +338,7 @@ int checkpoint_decode(uint8_t *bytes, uint64_t size, struct checkpoint *ret_chec
 	int r = check_sizes(size, &checkpoint, reterr);
 	if (r < 0)
 		return r;
-	/* One more, so that none of nothing is asked for. */
-	checkpoint.params = calloc(checkpoint.params_count + 1ull, sizeof(float));
-	checkpoint.workers = calloc(checkpoint.workers_count + 1ull, sizeof(*checkpoint.workers));
-	checkpoint.evaluations =
-	    calloc(checkpoint.evaluations_count + 1ull, sizeof(*checkpoint.evaluations));
-	if (checkpoint.params == NULL || checkpoint.workers == NULL ||
-	    checkpoint.evaluations == NULL) {
+	if (!make_arrays(&checkpoint)) {
 		checkpoint_free(&checkpoint);
 		return error_errno(reterr, -ENOMEM, "read");
 	}
@@ -296,8 +354,6 @@ int checkpoint_decode(uint8_t *bytes, uint64_t size, struct checkpoint *ret_chec
 
 static int read_file(const char *path, uint8_t **ret_bytes, uint64_t *ret_size)
 {
-	const uint64_t size_max =
-	    file_bytes(ISO_TRAIN_PARAMS_MAX, CHECKPOINT_WORKERS_MAX, EVALUATIONS_MAX);
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat stat;
 	uint64_t done = 0;
@@ -305,7 +361,7 @@ static int read_file(const char *path, uint8_t **ret_bytes, uint64_t *ret_size)
 	if (fd < 0)
 		return -errno;
 	int r = fstat(fd, &stat) < 0 ? -errno : 0;
-	if (r == 0 && (!S_ISREG(stat.st_mode) || (uint64_t)stat.st_size > size_max))
+	if (r == 0 && (!S_ISREG(stat.st_mode) || (uint64_t)stat.st_size > METHOD_BYTES_MAX))
 		r = -EFBIG;
 	uint8_t *bytes = r == 0 ? malloc((size_t)stat.st_size + 1) : NULL;
 	if (r == 0 && bytes == NULL)
@@ -349,7 +405,9 @@ int checkpoint_read(const char *folder, struct checkpoint *ret_checkpoint, struc
 
 void checkpoint_free(struct checkpoint *checkpoint)
 {
-	free(checkpoint->params);
+	free(checkpoint->method_state);
+	free(checkpoint->strategy_state);
+	free(checkpoint->worker_states);
 	free(checkpoint->workers);
 	free(checkpoint->evaluations);
 	*checkpoint = (struct checkpoint){ 0 };

@@ -6,8 +6,8 @@
 
 #include "agent/base/error.h"
 #include "agent/train/evaluate.h"
-#include "lib/ata/score.h"
-#include "lib/sgd/round.h"
+#include "lib/sgd/dispatch.h"
+#include "lib/sgd/method.h"
 
 /*
  * All that a training run knows, as one file FOLDER/checkpoint.  Written to a
@@ -17,25 +17,55 @@
 
 #define CHECKPOINT_NAME_BYTES  64u
 #define CHECKPOINT_WORKERS_MAX 4096u
+#define CHECKPOINT_STATE_MAX   (1u << 20) /* bytes of the strategy's states, each */
+
+/*
+ * What became of a worker's tasks, over all terms:
+ *
+ *	started = used + buffered + ignored + stopped + lost + held
+ */
+struct checkpoint_ledger {
+	uint64_t started;
+	uint64_t used;	   /* in the step that it caused */
+	uint64_t buffered; /* kept for a later step */
+	uint64_t ignored;  /* by the method: too late, or replaced */
+	uint64_t stopped;  /* by the method, before it was there */
+	uint64_t lost;	   /* with the worker, with a restart, or to another worker */
+	/* Results beside these. */
+	uint64_t late;	    /* of tasks that were counted already */
+	uint64_t abandoned; /* stopped on the way */
+	uint64_t not_finite;
+	uint64_t cpu_ns;	   /* of all its results */
+	uint64_t discarded_cpu_ns; /* ... in vain */
+};
 
 struct checkpoint_worker {
 	char name[CHECKPOINT_NAME_BYTES];
-	struct iso_ata_samples samples;
-	uint64_t tasks_done;
+	struct checkpoint_ledger ledger;
 };
 
 struct checkpoint {
-	uint64_t term;	     /* of the coordinator that wrote it */
-	uint64_t round;	     /* the last one that is in the parameters */
-	uint64_t elapsed_ns; /* of training, over all terms */
-	uint64_t rng;
+	uint64_t term;		/* of the coordinator that wrote it */
+	uint64_t elapsed_ns;	/* of training, over all terms */
 	uint64_t data_checksum; /* of the workers' training set; 0: not known */
 	double train_loss;
-	struct iso_round_totals totals;
-	uint32_t features, classes;
+	uint64_t allocations; /* rounds begun */
+	uint64_t serial;      /* tasks started, as the dispatcher counts them */
+	uint64_t ignored_cpu_ns, greedy_cpu_ns;
+	uint64_t user_task; /* checksum of the shared object; 0: a model of ours */
+	struct iso_method_totals tasks_before; /* what the method's own state does not count */
+	/* Of all terms. */
+	struct iso_dispatch_totals results;
+	uint64_t method_bytes;
+	uint32_t method, strategy; /* enum iso_method_kind, enum cconf_strategy */
+	uint32_t model, features, classes, hidden;
 	uint32_t params_count, workers_count, evaluations_count;
-	float *params;			   /* owns, in one read; else as the writer likes */
-	struct checkpoint_worker *workers; /* same */
+	uint32_t strategy_bytes, worker_bytes; /* of the strategy, and for each worker */
+	/* Owns, after a read; else as the writer likes. */
+	uint8_t *method_state;
+	uint8_t *strategy_state;
+	uint8_t *worker_states; /* workers_count of them */
+	struct checkpoint_worker *workers;
 	struct evaluation_point *evaluations;
 };
 

@@ -7,22 +7,30 @@
 
 #include "lib/data/partition.h"
 
+_Static_assert((int)ISO_TRAIN_LINEAR == (int)ISO_MODEL_LINEAR, "models have the same numbers");
+_Static_assert((int)ISO_TRAIN_MLP == (int)ISO_MODEL_MLP, "models have the same numbers");
+
 bool admit_misfits(const struct cconf *conf, const struct run *run,
 		   const struct iso_train_hello *hello, char text[ISO_TRAIN_TEXT_BYTES])
 {
-	const struct iso_model *model = run_model(run);
+	const struct run_model *model = run_model(run);
 	uint64_t checksum = run_data_checksum(run);
 
 	if (hello->features != model->features ||
-	    (iso_model_is_classifier(model) && hello->classes > model->classes))
+	    (model->wants_classes && hello->classes > model->classes))
 		snprintf(text, ISO_TRAIN_TEXT_BYTES,
 			 "its data has %u features and %u classes, the model %u and %u",
 			 hello->features, hello->classes, model->features, model->classes);
+	else if (model->user_task != 0 && hello->user_task != model->user_task)
+		snprintf(text, ISO_TRAIN_TEXT_BYTES, "it has %s (checksum %016llx, not %016llx)",
+			 hello->user_task == 0 ? "no task of a user" : "another task",
+			 (unsigned long long)hello->user_task,
+			 (unsigned long long)model->user_task);
 	else if (checksum != 0 && hello->data_checksum != checksum)
 		snprintf(text, ISO_TRAIN_TEXT_BYTES,
 			 "its data differs from the other workers' (checksum %016llx, not %016llx)",
 			 (unsigned long long)hello->data_checksum, (unsigned long long)checksum);
-	else if (hello->samples / conf->workers_count < (uint32_t)conf->training.samples_per_task)
+	else if (hello->samples / conf->workers_count < cconf_samples_max(conf))
 		snprintf(text, ISO_TRAIN_TEXT_BYTES, "its part of %u samples is less than a task's",
 			 hello->samples / conf->workers_count);
 	else
@@ -37,17 +45,19 @@ struct iso_train_welcome admit_welcome(const struct cconf *conf, const struct ru
 		[CCONF_PARTITION_IID] = ISO_PARTITION_IID,
 		[CCONF_PARTITION_DIRICHLET] = ISO_PARTITION_DIRICHLET,
 	};
-	const struct iso_model *model = run_model(run);
+	const struct run_model *model = run_model(run);
 
 	return (struct iso_train_welcome){
 		.term = run_term(run),
 		.worker = worker,
 		.workers = conf->workers_count,
-		.model = ISO_TRAIN_SOFTMAX,
-		.params = iso_model_params(model),
+		.model = model->kind,
+		.params = run_params_count(run),
 		.features = model->features,
 		.classes = model->classes,
-		.samples_max = (uint32_t)conf->training.samples_per_task,
+		.hidden = model->hidden,
+		.user_task = model->user_task,
+		.samples_max = cconf_samples_max(conf),
 		.partition = (uint32_t)partitions[conf->training.partition],
 		.partition_seed = (uint64_t)conf->training.seed,
 		.alpha = conf->training.dirichlet_alpha,

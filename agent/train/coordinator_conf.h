@@ -19,12 +19,20 @@
 #define CCONF_WORKERS_MAX 256u
 
 enum cconf_partition { CCONF_PARTITION_IID, CCONF_PARTITION_DIRICHLET };
+/* Those of enum iso_strategy_kind, behind two that are none. */
 enum cconf_strategy {
+	CCONF_STRATEGY_AUTO, /* not after cconf_load() */
+	CCONF_STRATEGY_NONE,
 	CCONF_STRATEGY_ATA,
 	CCONF_STRATEGY_ATA_EMPIRICAL,
+	CCONF_STRATEGY_ATA_POOLED,
 	CCONF_STRATEGY_GTA,
 	CCONF_STRATEGY_UTA,
+	CCONF_STRATEGY_OFTA,
 };
+/* Those of enum iso_model_kind, counted from 0, and one more. */
+#define CCONF_MODEL_USER 6
+enum cconf_statistics { CCONF_STATISTICS_ASYNCHRONOUS, CCONF_STATISTICS_BY_ROUND };
 enum cconf_width { CCONF_WIDTH_2, CCONF_WIDTH_4E };
 enum cconf_log_level { CCONF_LOG_ERROR, CCONF_LOG_WARNING, CCONF_LOG_INFO, CCONF_LOG_DEBUG };
 
@@ -45,18 +53,31 @@ struct cconf {
 	int log_level; /* enum cconf_log_level */
 
 	struct {
-		int kind; /* 0: softmax, the only one so far */
+		int method; /* enum iso_method_kind - 1 */
+		int model;  /* enum iso_model_kind - 1, or CCONF_MODEL_USER */
+		int64_t hidden;
+		char task[CCONF_PATH_BYTES];
+		char executable[CCONF_PATH_BYTES];
+		uint64_t task_limit_ns;
 		double l2;
 		int64_t samples_per_task;
-		int64_t tasks_per_round; /* B */
+		double samples_spread;
+		int64_t tasks_per_round; /* B, S */
 		double learning_rate, decay;
-		int partition; /* enum cconf_partition */
+		bool has_learning_rate; /* the file says it */
+		bool has_tasks_per_round;
+		int64_t delay_max; /* R; 0: not said */
+		int partition;	   /* enum cconf_partition */
 		double dirichlet_alpha;
 		int64_t seed;
 		uint64_t start_after_ns;   /* the first round waits this long for all workers */
 		uint64_t stop_after_ns;	   /* of training; 0: never */
-		int64_t stop_after_rounds; /* 0: never */
+		int64_t stop_after_rounds; /* steps; 0: never */
 	} training;
+
+	struct {
+		double smoothness, noise_variance, target, gap; /* 0: not known */
+	} theory;
 
 	struct {
 		int strategy; /* enum cconf_strategy */
@@ -64,11 +85,21 @@ struct cconf {
 		double eta;
 		int width; /* enum cconf_width */
 		bool share_normalised;
+		int64_t explore_tasks, calibrate_tasks;
+		double discount, smoothing;
+		int64_t every_rounds;
+		int statistics; /* enum cconf_statistics */
+		bool cost_normalised;
+		double cluster, drift;
+		int64_t probe_rounds;
+		char profile[CCONF_PATH_BYTES];
+		int64_t profile_trust;
 	} allocation;
 
 	struct {
 		uint64_t first_ns, least_ns;
 		int64_t mads;
+		int64_t give_up_after;
 	} lease;
 
 	uint64_t ping_ns;
@@ -86,6 +117,13 @@ struct cconf {
 int cconf_load(const char *path, struct cconf *ret_conf, struct error *reterr);
 /* Same, from memory; name stands for the file in messages. */
 int cconf_parse(const char *name, const char *text, struct cconf *ret_conf, struct error *reterr);
+
+/* What the file's words for them are. */
+const char *cconf_strategy_text(int strategy);
+const char *cconf_model_text(int model);
+
+/* Samples of the largest task there can be. */
+uint32_t cconf_samples_max(const struct cconf *conf);
 
 /* Every option there is, for the manual, the sample file and --help. */
 const struct confutil_schema *cconf_schema(void);

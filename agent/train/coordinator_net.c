@@ -12,6 +12,7 @@
 #include "agent/base/clock.h"
 #include "agent/base/log.h"
 #include "agent/train/coordinator_admit.h"
+#include "agent/train/coordinator_frames.h"
 #include "agent/train/trainmsg.h"
 
 #define MESSAGES_PER_TURN 128
@@ -42,9 +43,8 @@ struct net {
 	struct net_counters counters;
 	uint64_t tick_at_ns;
 
-	float *gradient; /* of the result at hand */
-	zmq_msg_t params;
-	uint64_t params_version; /* of the frame; UINT64_MAX: none */
+	float *gradient; /* of the result at hand, where it must be copied */
+	struct frames *frames;
 	struct iso_train_task tasks[ISO_TRAIN_TASKS_MAX];
 };
 
@@ -162,31 +162,22 @@ static void on_result(struct net *net, uint32_t worker, struct trainmsg *message
 {
 	const struct iso_train_result *from = &message->message.result;
 	bool abandoned = (from->flags & ISO_TRAIN_ABANDONED) != 0;
-	const struct iso_round_result result = {
-		.term = from->term,
-		.number = from->model_version,
-		.worker = worker,
-		.task = (uint32_t)from->task,
-		.attempt = from->attempt,
-		.abandoned = abandoned,
-		.on_cpu_ns = from->on_cpu_ns,
-		.loss = from->loss,
-		.gradient = net->gradient,
-	};
+	const float *gradient = NULL;
 
 	net->counters.results++;
-	if (from->worker != worker || from->task > UINT32_MAX) {
+	if (from->worker != worker) {
 		net->counters.out_of_turn++;
 		return;
 	}
-	if (!abandoned && (message->message.floats != iso_model_params(run_model(net->run)) ||
-			   trainmsg_read_block(message, net->gradient) < 0)) {
+	if (!abandoned && message->message.floats == run_params_count(net->run))
+		gradient = trainmsg_floats(message, net->gradient);
+	if (!abandoned && gradient == NULL) {
 		net->counters.malformed++;
 		return;
 	}
 	run_set_speed(net->run, now_ns, worker, from->speed);
-	/* Whatever becomes of it is counted by the round. */
-	(void)run_result(net->run, now_ns, &result, from->wall_ns);
+	/* Whatever becomes of it is counted by the run. */
+	run_result(net->run, now_ns, worker, from, gradient);
 }
 
 static void on_ping(struct net *net, uint32_t worker, const struct iso_train_message *message,
@@ -268,65 +259,62 @@ static void on_socket(struct loop_source *source, short revents)
 			break;
 		dispatch(net, &message, now_ns);
 		trainmsg_release(&message);
+		/* At once: the next result may move the point that they are at. */
+		net_send_orders(net, now_ns);
 	}
 	net->after(net->context);
 }
 
-/* The frame with the parameters is made once a round and shared by all orders. */
-static zmq_msg_t *params_frame(struct net *net)
+static void send_cancel(struct net *net, const struct iso_dispatch_cancel *cancel, uint64_t now_ns)
 {
-	uint64_t version = run_version(net->run);
+	const struct iso_train_task task = { .task = cancel->task, .attempt = cancel->attempt };
+	const struct iso_train_message message = {
+		.type = ISO_TRAIN_CANCEL,
+		.cancel = {
+			.term = run_term(net->run),
+			.oldest = cancel->oldest,
+			.count = cancel->attempt > 0,
+			.tasks = &task,
+		},
+	};
 
-	if (net->params_version == version)
-		return &net->params;
-	if (net->params_version != UINT64_MAX)
-		zmq_msg_close(&net->params);
-	net->params_version = UINT64_MAX;
-	if (trainmsg_block(run_params(net->run), iso_model_params(run_model(net->run)),
-			   &net->params) < 0)
-		return NULL;
-	net->params_version = version;
-	return &net->params;
+	if (net->peers[cancel->worker].state == NET_JOINED)
+		send_to(net, cancel->worker, &message, NULL, now_ns);
+}
+
+static void send_order(struct net *net, const struct iso_dispatch_order *order, uint64_t now_ns)
+{
+	/* Made even if it is not sent now: later the point is gone. */
+	zmq_msg_t *block = frames_get(net->frames, order);
+	struct iso_train_message message = {
+		.type = ISO_TRAIN_WORK,
+		.work = {
+			.term = run_term(net->run),
+			.model_version = order->version,
+			.oldest = order->oldest,
+			.count = order->count,
+			.tasks = net->tasks,
+		},
+	};
+
+	if (!order->with_params)
+		block = NULL;
+	if (block != NULL)
+		message.floats = run_params_count(net->run);
+	if (net->peers[order->worker].state == NET_JOINED)
+		send_to(net, order->worker, &message, block, now_ns);
 }
 
 void net_send_orders(struct net *net, uint64_t now_ns)
 {
-	struct iso_round_order order;
-	struct iso_round_cancel cancel;
+	struct iso_dispatch_order order;
+	struct iso_dispatch_cancel cancel;
 
 	/* Advice first: it makes room for what is ordered. */
-	while (run_next_cancel(net->run, &cancel)) {
-		struct iso_train_task task = { .task = cancel.task, .attempt = cancel.attempt };
-		struct iso_train_message message = {
-			.type = ISO_TRAIN_CANCEL,
-			.cancel = { .term = run_term(net->run), .oldest = cancel.number + 1 },
-		};
-
-		if (cancel.task != UINT32_MAX) {
-			message.cancel.oldest = 0;
-			message.cancel.count = 1;
-			message.cancel.tasks = &task;
-		}
-		if (net->peers[cancel.worker].state == NET_JOINED)
-			send_to(net, cancel.worker, &message, NULL, now_ns);
-	}
-	while (run_next_order(net->run, now_ns, net->tasks, ISO_TRAIN_TASKS_MAX, &order)) {
-		zmq_msg_t *block = order.with_params ? params_frame(net) : NULL;
-		const struct iso_train_message message = {
-			.type = ISO_TRAIN_WORK,
-			.floats = block != NULL ? iso_model_params(run_model(net->run)) : 0,
-			.work = {
-				.term = run_term(net->run),
-				.model_version = order.number,
-				.oldest = order.number,
-				.count = order.count,
-				.tasks = net->tasks,
-			},
-		};
-
-		if (net->peers[order.worker].state == NET_JOINED)
-			send_to(net, order.worker, &message, block, now_ns);
-	}
+	while (run_next_cancel(net->run, &cancel))
+		send_cancel(net, &cancel, now_ns);
+	while (run_next_order(net->run, now_ns, net->tasks, ISO_TRAIN_TASKS_MAX, &order))
+		send_order(net, &order, now_ns);
 }
 
 void net_tick(struct net *net, uint64_t now_ns)
@@ -382,7 +370,7 @@ static int open_zap(struct net *net, void *zmq_context, struct error *reterr)
 static int open_socket(struct net *net, void *zmq_context, const struct curve_keypair *keypair,
 		       struct error *reterr)
 {
-	uint32_t params = iso_model_params(run_model(net->run));
+	uint32_t params = run_params_count(net->run);
 	const struct curve_limits limits = {
 		.message_bytes_max = ISO_TRAIN_FIXED_MAX + (int64_t)params * 4,
 		.queue_messages_max = trainmsg_queue_max(params),
@@ -425,10 +413,10 @@ int net_open(void *zmq_context, struct loop *loop, const struct cconf *conf,
 	net->run = run;
 	net->after = after;
 	net->context = context;
-	net->params_version = UINT64_MAX;
-	net->gradient = calloc(iso_model_params(run_model(run)), sizeof(float));
+	net->gradient = calloc(run_params_count(run), sizeof(float));
 	net->peers = calloc(conf->workers_count, sizeof(*net->peers));
-	int r = net->gradient != NULL && net->peers != NULL
+	bool has_memory = frames_open(run, &net->frames) == 0;
+	int r = has_memory && net->gradient != NULL && net->peers != NULL
 		    ? open_zap(net, zmq_context, reterr)
 		    : error_errno(reterr, -ENOMEM, "network");
 	for (uint32_t i = 0; i < conf->workers_count && net->peers != NULL; i++) {
@@ -462,8 +450,7 @@ struct net *net_close(struct net *net, bool done)
 		zmq_close(net->source.socket);
 	}
 	net->zap = zap_close(net->zap);
-	if (net->params_version != UINT64_MAX)
-		zmq_msg_close(&net->params);
+	net->frames = frames_close(net->frames);
 	free(net->gradient);
 	free(net->peers);
 	free(net);

@@ -9,10 +9,14 @@
 #include "lib/bytes.h"
 #include "lib/checksum.h"
 #include "lib/quantity.h"
+#include "lib/rng.h"
 #include "lib/sgd/step.h"
 
 /* A worker may own nothing for a while; times are then long, not infinite. */
 #define RATE_MIN_CPUS 1e-3
+
+/* A worker that delivers nothing gets another chance after this. */
+#define RETRY_NS (30 * ISO_NS_PER_S)
 
 static void apply_speed(struct run *run, uint32_t worker, struct iso_train_speed speed)
 {
@@ -22,170 +26,376 @@ static void apply_speed(struct run *run, uint32_t worker, struct iso_train_speed
 	iso_strategy_set_rate(run->strategy, worker, rate > RATE_MIN_CPUS ? rate : RATE_MIN_CPUS);
 }
 
-void run_join(struct run *run, uint64_t now_ns, uint32_t worker, struct iso_train_speed speed)
+/*
+ * Computations that a worker has at once.  Where all are at one point anyway a second
+ * one for each thread bridges the time until the next order.
+ */
+static uint32_t depth_of(const struct run *run, uint32_t threads)
+{
+	bool is_greedy =
+	    run->plan.method == ISO_METHOD_RENNALA || run->plan.method == ISO_METHOD_MALENIA;
+
+	return is_greedy ? 2 * threads : threads;
+}
+
+/* The method may count on the worker from now on. */
+static void take_in(struct run *run, uint64_t now_ns, uint32_t worker)
 {
 	struct slot *slot = &run->slots[worker];
 
-	run->present_count += !slot->is_present;
-	slot->is_present = true;
-	if (run->first_join_ns == 0)
-		run->first_join_ns = now_ns;
+	assert(slot->is_here);
+	assert(!slot->is_joined);
+	slot->is_joined = true;
+	run->joined_count++;
 	iso_strategy_set_present(run->strategy, worker, true);
-	apply_speed(run, worker, speed);
-	iso_round_join(run->rounds, now_ns, worker, speed.threads, speed.share_ucpu);
+	iso_dispatch_join(run->dispatch, now_ns, worker, slot->speed.threads,
+			  slot->speed.share_ucpu);
+	slot->depth = depth_of(run, slot->speed.threads);
+	iso_method_join(run->method, worker, slot->depth);
+}
+
+static void take_out(struct run *run, uint64_t now_ns, uint32_t worker)
+{
+	struct slot *slot = &run->slots[worker];
+
+	if (!slot->is_joined)
+		return;
+	slot->is_joined = false;
+	run->joined_count--;
+	iso_strategy_set_present(run->strategy, worker, false);
+	slot->ledger.lost += iso_dispatch_leave(run->dispatch, now_ns, worker);
+	iso_method_leave(run->method, worker);
+}
+
+static void pardon(struct run *run, uint32_t worker)
+{
+	run->given_up_count -= run->slots[worker].is_given_up;
+	run->slots[worker].is_given_up = false;
 }
 
 void run_leave(struct run *run, uint64_t now_ns, uint32_t worker)
 {
 	struct slot *slot = &run->slots[worker];
 
-	if (!slot->is_present)
-		return;
-	slot->is_present = false;
-	run->present_count--;
-	iso_strategy_set_present(run->strategy, worker, false);
-	iso_round_leave(run->rounds, now_ns, worker);
+	take_out(run, now_ns, worker);
+	pardon(run, worker);
+	run->here_count -= slot->is_here;
+	slot->is_here = false;
+}
+
+void run_join(struct run *run, uint64_t now_ns, uint32_t worker, struct iso_train_speed speed)
+{
+	struct slot *slot = &run->slots[worker];
+
+	run_leave(run, now_ns, worker);
+	run->here_count++;
+	slot->is_here = true;
+	if (run->first_join_ns == 0)
+		run->first_join_ns = now_ns;
+	apply_speed(run, worker, speed);
+	/* Before the start they gather. */
+	if (run->started_ns != 0)
+		take_in(run, now_ns, worker);
 }
 
 void run_set_speed(struct run *run, uint64_t now_ns, uint32_t worker, struct iso_train_speed speed)
 {
-	const struct slot *slot = &run->slots[worker];
+	struct slot *slot = &run->slots[worker];
 
 	/* No threads: a PING or PONG that says nothing of them. */
-	if (!slot->is_present || speed.threads == 0 ||
+	if (!slot->is_here || speed.threads == 0 ||
 	    (slot->speed.threads == speed.threads && slot->speed.share_ucpu == speed.share_ucpu))
 		return;
 	apply_speed(run, worker, speed);
-	iso_round_set_rate(run->rounds, now_ns, worker, speed.threads, speed.share_ucpu);
+	if (!slot->is_joined)
+		return;
+	iso_dispatch_set_rate(run->dispatch, now_ns, worker, speed.threads, speed.share_ucpu);
+	/* The method fills so many threads as it was told of; by allocation it does not matter. */
+	if (depth_of(run, speed.threads) > slot->depth && !run->plan.traits.wants_allocation) {
+		take_out(run, now_ns, worker);
+		take_in(run, now_ns, worker);
+		iso_dispatch_drop(run->dispatch, worker);
+	}
 }
 
-enum iso_round_verdict run_result(struct run *run, uint64_t now_ns,
-				  const struct iso_round_result *result, uint64_t wall_ns)
+/* A batch's worth of results: what it cost, and what the greedy rule would have paid. */
+static void close_batch(struct run *run)
 {
-	struct slot *slot = &run->slots[result->worker];
-	enum iso_round_verdict verdict = iso_round_result(run->rounds, now_ns, result);
-	uint64_t time_ns = run->conf->allocation.share_normalised ? result->on_cpu_ns : wall_ns;
+	run->train_loss = run->loss_sum / run->loss_count;
+	run->has_train_loss = true;
+	run->greedy_cpu_ns += iso_dispatch_greedy_ns(run->dispatch, run->loss_count);
+	run->loss_sum = 0;
+	run->loss_count = 0;
+	run->rounds_seen = iso_method_totals(run->method).rounds;
+}
 
-	switch (verdict) {
-	case ISO_ROUND_ACCEPTED:
-		slot->tasks_done++;
-		/* fall through */
-	case ISO_ROUND_LATE:
-	case ISO_ROUND_OLD:
-		/* In vain or not, it shows how fast the worker is. */
-		slot->cpu_ns += result->on_cpu_ns;
-		slot->cpu_tasks++;
-		struct iso_ata_task task = { .time_s = (double)time_ns / ISO_NS_PER_S };
-		iso_strategy_observe(run->strategy, result->worker, &task);
-		break;
-	case ISO_ROUND_OTHER_TERM:
-	case ISO_ROUND_ABANDONED:
-	case ISO_ROUND_NOT_FINITE: break;
+static void arrive(struct run *run, const struct iso_train_result *result, const float *gradient,
+		   const struct iso_dispatch_done *done)
+{
+	const struct iso_method_arrival arrival = {
+		.worker = done->worker,
+		.version = done->version,
+		.gradient = gradient,
+	};
+	struct checkpoint_ledger *ledger = &run->slots[done->worker].ledger;
+
+	switch (iso_method_arrive(run->method, &arrival)) {
+	case ISO_METHOD_USED: ledger->used++; break;
+	case ISO_METHOD_BUFFERED: ledger->buffered++; break;
+	case ISO_METHOD_IGNORED:
+		ledger->ignored++;
+		ledger->discarded_cpu_ns += result->on_cpu_ns;
+		run->ignored_cpu_ns += result->on_cpu_ns;
+		return;
 	}
-	return verdict;
+	run->loss_sum += result->loss;
+	run->loss_count++;
+	if (run->plan.traits.by_rounds ? iso_method_totals(run->method).rounds != run->rounds_seen
+				       : run->loss_count >= run->plan.batch)
+		close_batch(run);
+}
+
+/* In vain or not, it shows how fast the worker is. */
+static void learn(struct run *run, uint32_t worker, const struct iso_train_result *result,
+		  uint64_t round)
+{
+	struct slot *slot = &run->slots[worker];
+	uint64_t time_ns =
+	    run->conf->allocation.share_normalised ? result->on_cpu_ns : result->wall_ns;
+
+	slot->cpu_ns += result->on_cpu_ns;
+	slot->wall_ns += result->wall_ns;
+	slot->timed_tasks++;
+	run->timed_tasks++;
+	iso_strategy_observe(
+	    run->strategy, worker,
+	    &(struct iso_ata_task){
+		.time_s = (double)time_ns / ISO_NS_PER_S,
+		.cost = (double)result->samples / (double)run->conf->training.samples_per_task,
+		.round = round,
+	    });
+}
+
+void run_result(struct run *run, uint64_t now_ns, uint32_t worker,
+		const struct iso_train_result *result, const float *gradient)
+{
+	const struct iso_dispatch_result from = {
+		.term = result->term,
+		.task = result->task,
+		.attempt = result->attempt,
+		.worker = worker,
+		.abandoned = gradient == NULL,
+		/* Infinity minus itself is NaN, as NaN is. */
+		.finite = gradient != NULL && result->loss - result->loss == 0 &&
+			  iso_sgd_finite(gradient, run->params_count),
+		.on_cpu_ns = result->on_cpu_ns,
+	};
+	struct checkpoint_ledger *ledger = &run->slots[worker].ledger;
+	struct iso_dispatch_done done;
+
+	enum iso_dispatch_verdict verdict =
+	    iso_dispatch_result(run->dispatch, now_ns, &from, &done);
+	if (verdict == ISO_DISPATCH_OTHER_TERM)
+		return;
+	ledger->cpu_ns += result->on_cpu_ns;
+	switch (verdict) {
+	case ISO_DISPATCH_ACCEPTED:
+		learn(run, worker, result, done.tag);
+		arrive(run, result, gradient, &done);
+		break;
+	case ISO_DISPATCH_LATE:
+		learn(run, worker, result, 0);
+		ledger->late++;
+		break;
+	case ISO_DISPATCH_ABANDONED: ledger->abandoned++; break;
+	case ISO_DISPATCH_NOT_FINITE: ledger->not_finite++; break;
+	case ISO_DISPATCH_OTHER_TERM: break;
+	}
+	if (verdict != ISO_DISPATCH_ACCEPTED)
+		ledger->discarded_cpu_ns += result->on_cpu_ns;
+	/* It does compute: let it, from now on, and not what it still has. */
+	if (run->slots[worker].is_given_up)
+		run->slots[worker].retry_at_ns = now_ns;
+	run_advance(run, now_ns);
+}
+
+static void give_up(struct run *run, uint64_t now_ns, uint32_t worker, uint32_t leases)
+{
+	struct slot *slot = &run->slots[worker];
+
+	log_warn("worker %s: no result in %u leases; going on without it",
+		 run->conf->workers[worker].name, leases);
+	take_out(run, now_ns, worker);
+	slot->is_given_up = true;
+	slot->retry_at_ns = now_ns + RETRY_NS;
+	run->given_up_count++;
+}
+
+/* Who delivers nothing is left out, and is tried again in time. */
+static void look_after_workers(struct run *run, uint64_t now_ns)
+{
+	uint64_t expired = iso_dispatch_totals(run->dispatch)->leases_expired;
+
+	if (expired == run->leases_expired_seen && run->given_up_count == 0)
+		return;
+	run->leases_expired_seen = expired;
+	for (uint32_t i = 0; i < run->workers_count; i++) {
+		struct slot *slot = &run->slots[i];
+
+		if (slot->is_given_up && now_ns >= slot->retry_at_ns) {
+			pardon(run, i);
+			take_in(run, now_ns, i);
+			iso_dispatch_drop(run->dispatch, i);
+		} else if (slot->is_joined) {
+			uint32_t leases = iso_dispatch_worker(run->dispatch, i).leases_expired;
+
+			if (leases >= (uint32_t)run->conf->lease.give_up_after)
+				give_up(run, now_ns, i, leases);
+		}
+	}
 }
 
 static bool may_start(const struct run *run, uint64_t now_ns)
 {
-	if (run->is_round_open || run->present_count == 0 || run_is_over(run, now_ns))
+	if (run->started_ns != 0 || run->here_count == 0)
 		return false;
-	return run->started_ns != 0 || run->present_count == run->workers_count ||
+	return run->here_count == run->workers_count ||
 	       now_ns >= run->first_join_ns + run->conf->training.start_after_ns;
 }
 
-static void start_round(struct run *run, uint64_t now_ns)
+static void start(struct run *run, uint64_t now_ns)
 {
-	/* Fails only without present workers. */
-	if (iso_strategy_allocate(run->strategy, run->round + 1, run->tasks) != ISO_OK)
-		return;
-	for (uint32_t i = 0; i < run->workers_count; i++)
-		run->slots[i].allocation = run->tasks[i];
-	if (run->started_ns == 0) {
-		run->started_ns = now_ns;
-		run->evaluate_at_ns = now_ns;
-		run->checkpoint_at_ns = now_ns + run->conf->checkpoint_interval_ns;
-		log_info("training starts with %u of %u workers", run->present_count,
-			 run->workers_count);
-	}
-	iso_round_start(run->rounds, now_ns, run->round + 1, run->is_greedy ? NULL : run->tasks);
-	run->is_round_open = true;
+	run->started_ns = now_ns;
+	run->evaluate_at_ns = now_ns;
+	run->checkpoint_at_ns = now_ns + run->conf->checkpoint_interval_ns;
 	run->round_started_ns = now_ns;
+	log_info("training starts with %u of %u workers", run->here_count, run->workers_count);
+	for (uint32_t i = 0; i < run->workers_count; i++)
+		if (run->slots[i].is_here)
+			take_in(run, now_ns, i);
 }
 
-/* x^{k+1} = x^k - gamma_k x mean of the B gradients. */
-static void finish_round(struct run *run)
+static void begin_round(struct run *run, uint64_t now_ns)
 {
-	double gamma = run->conf->training.learning_rate /
-		       (1 + run->conf->training.decay * (double)run->round);
+	bool allocates = run->plan.allocates;
 
-	iso_sgd_step(run->params, iso_round_gradient(run->rounds), run->params_count, (float)gamma);
-	run->train_loss = iso_round_loss(run->rounds);
-	run->has_train_loss = true;
-	run->round++;
-	run->is_round_open = false;
+	/* Fails only without present workers. */
+	if (allocates &&
+	    iso_strategy_allocate(run->strategy, run->allocations + 1, run->tasks) != ISO_OK)
+		return;
+	for (uint32_t i = 0; i < run->workers_count && allocates; i++)
+		run->slots[i].allocation = run->tasks[i];
+	run->allocations++;
+	run->round_started_ns = now_ns;
+	iso_method_begin(run->method, allocates ? run->tasks : NULL);
+}
+
+/* What the method wants done becomes tasks. */
+static void take_orders(struct run *run, uint64_t now_ns)
+{
+	struct iso_method_order order;
+
+	while (iso_method_next(run->method, &order)) {
+		struct checkpoint_ledger *ledger = &run->slots[order.worker].ledger;
+
+		if (order.act == ISO_METHOD_STOP) {
+			ledger->stopped +=
+			    iso_dispatch_stop(run->dispatch, now_ns, order.worker, order.version);
+			continue;
+		}
+		iso_dispatch_start(run->dispatch, now_ns, order.worker, order.count, order.version,
+				   run->allocations);
+		ledger->started += order.count;
+	}
 }
 
 void run_advance(struct run *run, uint64_t now_ns)
 {
-	iso_round_tick(run->rounds, now_ns);
-	if (run->is_round_open && iso_round_complete(run->rounds))
-		finish_round(run);
+	struct iso_dispatch_move move;
+
 	if (may_start(run, now_ns))
-		start_round(run, now_ns);
+		start(run, now_ns);
+	while (iso_dispatch_tick(run->dispatch, now_ns, &move)) {
+		iso_method_move(run->method, move.from, move.to, 1);
+		run->slots[move.from].ledger.lost++;
+		run->slots[move.to].ledger.started++;
+	}
+	look_after_workers(run, now_ns);
+	if (run->plan.method == ISO_METHOD_NAIVE_OPTIMAL)
+		run_admit(run);
+	if (run->joined_count > 0 && iso_method_between_rounds(run->method) &&
+	    !run_is_over(run, now_ns))
+		begin_round(run, now_ns);
+	take_orders(run, now_ns);
 }
 
 /*
- * A task's mini-batch follows from the run's seed, so that a task done again is
- * the same one; in a greedy round, where a task id is only a place in the
- * queue, each attempt is another.
+ * A task's mini-batch, and its size, follow from the run's seed and the task's number, so
+ * that a task that is handed out again is the same one.
  */
-static uint64_t task_seed(const struct run *run, const struct iso_round_task *task)
+static struct iso_train_task make_task(const struct run *run, const struct iso_dispatch_task *from)
 {
-	uint8_t bytes[8 + 8 + 4 + 4];
+	const struct cconf *conf = run->conf;
+	double samples = (double)conf->training.samples_per_task;
+	uint8_t bytes[8 + 8];
 
-	iso_put_le(bytes, (uint64_t)run->conf->training.seed, 8);
-	iso_put_le(bytes + 8, run->round, 8);
-	iso_put_le(bytes + 16, task->task, 4);
-	iso_put_le(bytes + 20, run->is_greedy ? task->attempt : 0, 4);
-	return iso_checksum(bytes, sizeof(bytes));
+	iso_put_le(bytes, (uint64_t)conf->training.seed, 8);
+	iso_put_le(bytes + 8, from->serial, 8);
+	uint64_t seed = iso_checksum(bytes, sizeof(bytes));
+	if (conf->training.samples_spread > 0) {
+		struct iso_rng rng = { seed };
+
+		samples *= 1 + conf->training.samples_spread * (2 * iso_rng_unit(&rng) - 1);
+	}
+	return (struct iso_train_task){
+		.task = from->task,
+		.attempt = from->attempt,
+		.samples = samples < 1 ? 1 : (uint32_t)samples,
+		.seed = seed,
+	};
 }
 
 bool run_next_order(struct run *run, uint64_t now_ns, struct iso_train_task *tasks,
-		    uint32_t capacity, struct iso_round_order *ret_order)
+		    uint32_t capacity, struct iso_dispatch_order *ret_order)
 {
 	assert(capacity <= ISO_TRAIN_TASKS_MAX);
-	if (!iso_round_next_order(run->rounds, now_ns, run->ordered, capacity, ret_order))
+	if (!iso_dispatch_next_order(run->dispatch, now_ns, run->ordered, capacity, ret_order))
 		return false;
 	for (uint32_t i = 0; i < ret_order->count; i++)
-		tasks[i] = (struct iso_train_task){
-			.task = run->ordered[i].task,
-			.attempt = run->ordered[i].attempt,
-			.samples = (uint32_t)run->conf->training.samples_per_task,
-			.seed = task_seed(run, &run->ordered[i]),
-		};
+		tasks[i] = make_task(run, &run->ordered[i]);
 	return true;
 }
 
-bool run_next_cancel(struct run *run, struct iso_round_cancel *ret_cancel)
+bool run_next_cancel(struct run *run, struct iso_dispatch_cancel *ret_cancel)
 {
-	return iso_round_next_cancel(run->rounds, ret_cancel);
+	return iso_dispatch_next_cancel(run->dispatch, ret_cancel);
 }
 
-uint64_t run_elapsed_ns(const struct run *run, uint64_t now_ns)
+uint32_t run_points(const struct run *run)
 {
-	return run->elapsed_before_ns + (run->started_ns != 0 ? now_ns - run->started_ns : 0);
+	return iso_dispatch_points(run->dispatch);
+}
+
+bool run_needs_point(const struct run *run, uint32_t point, uint64_t version)
+{
+	uint64_t now;
+
+	return iso_dispatch_point_in_use(run->dispatch, point, &now) && now == version;
 }
 
 void run_evaluate(struct run *run, uint64_t now_ns)
 {
+	uint64_t steps = run_steps(run);
+
 	if (!evaluation_is_running(run->evaluation)) {
 		if (run->started_ns == 0 || now_ns < run->evaluate_at_ns)
 			return;
 		run->evaluate_at_ns = now_ns + run->conf->evaluation_interval_ns;
-		if (evaluation_knows(run->evaluation, run->round))
+		if (evaluation_knows(run->evaluation, steps))
 			return;
-		evaluation_start(run->evaluation, run->params, run->round,
-				 run_elapsed_ns(run, now_ns), now_ns);
+		run_point(run, run->params);
+		evaluation_start(run->evaluation, run->params, steps, run_elapsed_ns(run, now_ns),
+				 now_ns);
 	}
 	if (evaluation_is_running(run->evaluation))
 		(void)evaluation_step(run->evaluation, now_ns);
@@ -193,48 +403,29 @@ void run_evaluate(struct run *run, uint64_t now_ns)
 
 void run_evaluate_now(struct run *run, uint64_t now_ns)
 {
+	uint64_t steps = run_steps(run);
+
 	evaluation_finish(run->evaluation);
-	if (!evaluation_knows(run->evaluation, run->round))
-		evaluation_start(run->evaluation, run->params, run->round,
-				 run_elapsed_ns(run, now_ns), now_ns);
+	if (!evaluation_knows(run->evaluation, steps)) {
+		run_point(run, run->params);
+		evaluation_start(run->evaluation, run->params, steps, run_elapsed_ns(run, now_ns),
+				 now_ns);
+	}
 	evaluation_finish(run->evaluation);
-}
-
-static void add_totals(struct iso_round_totals *sum, const struct iso_round_totals *more)
-{
-	sum->rounds += more->rounds;
-	sum->accepted += more->accepted;
-	sum->late += more->late;
-	sum->old += more->old;
-	sum->other_term += more->other_term;
-	sum->abandoned += more->abandoned;
-	sum->not_finite += more->not_finite;
-	sum->requeued += more->requeued;
-	sum->leases_expired += more->leases_expired;
-	sum->accepted_cpu_ns += more->accepted_cpu_ns;
-	sum->discarded_cpu_ns += more->discarded_cpu_ns;
-	sum->greedy_cpu_ns += more->greedy_cpu_ns;
-}
-
-struct iso_round_totals run_totals(const struct run *run)
-{
-	struct iso_round_totals totals = run->totals_before;
-
-	add_totals(&totals, iso_round_totals(run->rounds));
-	return totals;
 }
 
 uint64_t run_wake_ns(const struct run *run, uint64_t now_ns)
 {
-	uint64_t at_ns = iso_round_wake_ns(run->rounds);
+	uint64_t at_ns = iso_dispatch_wake_ns(run->dispatch);
 
-	if (run->is_round_open && iso_round_complete(run->rounds))
-		return now_ns;
 	if (run->started_ns == 0) {
 		uint64_t start_ns = run->first_join_ns + run->conf->training.start_after_ns;
 
-		return run->present_count > 0 && start_ns < at_ns ? start_ns : at_ns;
+		return run->here_count > 0 && start_ns < at_ns ? start_ns : at_ns;
 	}
+	for (uint32_t i = 0; i < run->workers_count && run->given_up_count > 0; i++)
+		if (run->slots[i].is_given_up && run->slots[i].retry_at_ns < at_ns)
+			at_ns = run->slots[i].retry_at_ns;
 	uint64_t evaluate_ns = evaluation_is_running(run->evaluation)
 				   ? evaluation_wake_ns(run->evaluation, now_ns)
 				   : run->evaluate_at_ns;
@@ -254,80 +445,9 @@ uint64_t run_wake_ns(const struct run *run, uint64_t now_ns)
 bool run_is_over(const struct run *run, uint64_t now_ns)
 {
 	const struct cconf *conf = run->conf;
-	uint64_t rounds = (uint64_t)conf->training.stop_after_rounds;
+	uint64_t steps = (uint64_t)conf->training.stop_after_rounds;
 
-	return (rounds != 0 && run->round >= rounds) ||
+	return (steps != 0 && run_steps(run) >= steps) ||
 	       (conf->training.stop_after_ns != 0 &&
 		run_elapsed_ns(run, now_ns) >= conf->training.stop_after_ns);
-}
-
-uint64_t run_term(const struct run *run)
-{
-	return run->term;
-}
-
-uint64_t run_version(const struct run *run)
-{
-	return run->round;
-}
-
-const float *run_params(const struct run *run)
-{
-	return run->params;
-}
-
-const struct iso_model *run_model(const struct run *run)
-{
-	return &run->model;
-}
-
-uint64_t run_data_checksum(const struct run *run)
-{
-	return run->data_checksum;
-}
-
-void run_set_data_checksum(struct run *run, uint64_t checksum)
-{
-	run->data_checksum = checksum;
-}
-
-struct run_view run_view(const struct run *run, uint64_t now_ns)
-{
-	struct run_view view = {
-		.term = run->term,
-		.round = run->round,
-		.elapsed_ns = run_elapsed_ns(run, now_ns),
-		.round_age_ns = run->is_round_open ? now_ns - run->round_started_ns : 0,
-		.has_started = run->started_ns != 0,
-		.has_train_loss = run->has_train_loss,
-		.train_loss = run->train_loss,
-		.exploring = run->started_ns != 0 && iso_strategy_exploring(run->strategy),
-		.totals = run_totals(run),
-	};
-
-	return view;
-}
-
-struct run_worker_view run_worker_view(const struct run *run, uint32_t worker)
-{
-	const struct slot *slot = &run->slots[worker];
-	struct iso_ata_samples samples = iso_strategy_samples(run->strategy, worker);
-	struct run_worker_view view = {
-		.speed = slot->speed,
-		.allocation = slot->allocation,
-		.tasks_done = slot->tasks_done,
-		.score = iso_strategy_scores(run->strategy)[worker],
-		.round = iso_round_worker(run->rounds, worker),
-	};
-
-	if (run->conf->allocation.share_normalised)
-		view.mean_on_cpu_ns = iso_ata_mean_s(&samples) * ISO_NS_PER_S;
-	else if (slot->cpu_tasks > 0)
-		view.mean_on_cpu_ns = (double)slot->cpu_ns / (double)slot->cpu_tasks;
-	return view;
-}
-
-const struct evaluation_point *run_evaluations(const struct run *run, uint32_t *ret_count)
-{
-	return evaluation_points(run->evaluation, ret_count);
 }

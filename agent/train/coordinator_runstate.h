@@ -5,39 +5,62 @@
 #include "agent/train/coordinator_run.h"
 #include "lib/ata/strategy.h"
 
-/* What coordinator_run.c (rounds) and coordinator_save.c (start and checkpoints) share. */
+/*
+ * What the parts of a run share: coordinator_run.c (events), coordinator_plan.c (what is
+ * fixed), coordinator_open.c (start), coordinator_save.c (checkpoints) and coordinator_view.c.
+ */
 
 struct slot {
-	bool is_present;
+	bool is_here;	  /* connected */
+	bool is_joined;	  /* the method counts on it */
+	bool is_given_up; /* it delivers nothing */
+	bool is_admitted; /* naive-optimal: one of the fastest */
+	uint64_t retry_at_ns;
 	struct iso_train_speed speed;
+	uint32_t depth; /* computations at once, as the method knows it */
 	uint32_t allocation;
-	uint64_t tasks_done;	    /* over all terms */
-	uint64_t cpu_ns, cpu_tasks; /* of this term */
+	struct checkpoint_ledger ledger; /* over all terms */
+	/* Of this term. */
+	uint64_t cpu_ns, wall_ns, timed_tasks;
 };
 
 struct run {
 	const struct cconf *conf;
 	int lock_fd; /* the state directory, locked */
-	struct iso_model model;
+	struct run_plan plan;
+	struct run_model model;
+	struct iso_model built_in; /* unless it is a user's */
 	uint32_t params_count, workers_count;
-	bool is_greedy;
-
-	uint64_t term, round; /* round: the last one in the parameters */
+	uint64_t term;
 	uint64_t data_checksum;
-	float *params;
+	float *params; /* for evaluations */
+
+	struct iso_strategy *strategy;
+	struct iso_method *method;
+	struct iso_dispatch *dispatch;
+	void *strategy_memory, *method_memory, *dispatch_memory;
+
+	/* Of what has come before the method's and the dispatcher's own counts. */
+	struct iso_method_totals tasks_before;
+	struct iso_dispatch_totals results_before;
+	uint64_t ignored_cpu_ns, greedy_cpu_ns; /* over all terms */
+
+	uint64_t allocations; /* rounds begun, over all terms */
+	uint64_t rounds_seen; /* of the method, when train_loss was taken */
+	uint64_t round_started_ns;
+	double loss_sum;
+	uint32_t loss_count; /* results since the last step of a batch */
 	double train_loss;
 	bool has_train_loss;
 
-	struct iso_strategy *strategy;
-	struct iso_round *rounds;
-	void *strategy_memory, *rounds_memory;
-	struct iso_round_totals totals_before; /* of earlier terms */
-	bool is_round_open;
-	uint64_t round_started_ns;
 	struct slot *slots;
 	uint32_t *tasks;
-	struct iso_round_task *ordered; /* ISO_TRAIN_TASKS_MAX */
-	uint32_t present_count;
+	double *times_s; /* naive-optimal: scratch */
+	uint64_t timed_tasks, admitted_at_tasks;
+	uint32_t admitted_of;		   /* workers among whom the fastest were chosen */
+	struct iso_dispatch_task *ordered; /* ISO_TRAIN_TASKS_MAX */
+	uint64_t leases_expired_seen;
+	uint32_t here_count, joined_count, given_up_count;
 	uint64_t first_join_ns; /* 0: nobody was here yet */
 
 	uint64_t started_ns; /* of this term's training; 0: not yet */
@@ -46,11 +69,26 @@ struct run {
 	struct evaluation *evaluation;
 	uint64_t evaluate_at_ns;
 
-	uint64_t checkpoint_at_ns, checkpoint_round;
+	uint64_t checkpoint_at_ns, checkpoint_steps;
 };
 
+/* What the configuration, theory and the number of workers make of it. */
+int run_plan_make(const struct cconf *conf, struct run_plan *ret_plan, struct error *reterr);
+/* The model for data like these, and whoever evaluates it. */
+int run_open_model(struct run *run, const struct dataset *test, struct error *reterr);
+int run_open_strategy(struct run *run, struct error *reterr);
+/* step and decay as they are after `steps` steps, which the method does not know of. */
+int run_open_method(struct run *run, uint64_t steps, struct error *reterr);
+int run_open_dispatch(struct run *run, uint64_t serial, struct error *reterr);
+
+/* naive-optimal: who the fastest are by what is known now. */
+void run_admit(struct run *run);
+
+uint64_t run_steps(const struct run *run);
 uint64_t run_elapsed_ns(const struct run *run, uint64_t now_ns);
 /* Over all terms. */
-struct iso_round_totals run_totals(const struct run *run);
+void run_add_task_totals(struct iso_method_totals *totals, const struct iso_method_totals *more);
+struct iso_method_totals run_task_totals(const struct run *run);
+struct iso_dispatch_totals run_result_totals(const struct run *run);
 
 #endif

@@ -3,15 +3,6 @@
 
 #include "agent/train/coordinator_status.h"
 
-#include "lib/ata/strategy.h"
-
-static const char *const strategy_texts[] = {
-	[CCONF_STRATEGY_ATA] = "ata",
-	[CCONF_STRATEGY_ATA_EMPIRICAL] = "ata-empirical",
-	[CCONF_STRATEGY_GTA] = "gta",
-	[CCONF_STRATEGY_UTA] = "uta",
-};
-
 static const char *const state_texts[] = {
 	[NET_ABSENT] = "absent",
 	[NET_JOINED] = "joined",
@@ -63,8 +54,25 @@ static bool is_waited_for(const struct cconf *conf, const struct run_view *view,
 {
 	if (!view->has_started)
 		return peer->state != NET_JOINED;
-	return worker->round.present && worker->round.tasks > 0 &&
+	return worker->dispatch.present && worker->dispatch.tasks > 0 &&
 	       view->round_age_ns > conf->lease.least_ns;
+}
+
+/* Counts of what became of tasks, by their names in struct checkpoint_ledger. */
+static void put_ledger(json_t *object, const struct checkpoint_ledger *ledger)
+{
+	put(object, "tasks_done", integer(ledger->used + ledger->buffered));
+	put(object, "started", integer(ledger->started));
+	put(object, "used", integer(ledger->used));
+	put(object, "buffered", integer(ledger->buffered));
+	put(object, "ignored", integer(ledger->ignored));
+	put(object, "stopped", integer(ledger->stopped));
+	put(object, "lost", integer(ledger->lost));
+	put(object, "late", integer(ledger->late));
+	put(object, "abandoned", integer(ledger->abandoned));
+	put(object, "not_finite", integer(ledger->not_finite));
+	put(object, "cpu_ns", integer(ledger->cpu_ns));
+	put(object, "discarded_cpu_ns", integer(ledger->discarded_cpu_ns));
 }
 
 static json_t *worker_status(const struct cconf *conf, const struct run *run, const struct net *net,
@@ -86,9 +94,11 @@ static json_t *worker_status(const struct cconf *conf, const struct run *run, co
 	put(object, "threads", is_here ? json_integer(worker.speed.threads) : json_null());
 	put(object, "share_ucpu", is_here ? integer(worker.speed.share_ucpu) : json_null());
 	put(object, "allocation", json_integer(worker.allocation));
-	put(object, "tasks_held", json_integer(worker.round.tasks));
-	put(object, "tasks_done", integer(worker.tasks_done));
-	put(object, "suspect", json_boolean(worker.round.suspect));
+	put(object, "tasks_held", json_integer(worker.dispatch.tasks));
+	put_ledger(object, &worker.ledger);
+	put(object, "suspect", json_boolean(worker.dispatch.suspect));
+	put(object, "given_up", json_boolean(worker.is_given_up));
+	put(object, "admitted", json_boolean(worker.is_admitted));
 	put(object, "mean_on_cpu_ns",
 	    real_or_null(worker.mean_on_cpu_ns > 0, worker.mean_on_cpu_ns));
 	put(object, "score", real_or_null(worker.score > 0, worker.score));
@@ -96,16 +106,48 @@ static json_t *worker_status(const struct cconf *conf, const struct run *run, co
 	return object;
 }
 
-static json_t *counters(const struct iso_round_totals *totals, const struct net *net)
+/* What became of every task that the method has ordered. */
+static json_t *tasks(const struct iso_method_totals *totals)
+{
+	json_t *object = json_object();
+
+	put(object, "started", integer(totals->started));
+	put(object, "used", integer(totals->used));
+	put(object, "buffered", integer(totals->buffered));
+	put(object, "ignored", integer(totals->ignored));
+	put(object, "stopped", integer(totals->stopped));
+	put(object, "lost", integer(totals->lost));
+	put(object, "in_flight", integer(totals->in_flight));
+	put(object, "delay_mean",
+	    real_or_null(totals->used > 0,
+			 totals->used > 0 ? (double)totals->delay_sum / (double)totals->used : 0));
+	put(object, "delay_max", integer(totals->delay_max));
+	return object;
+}
+
+/* On-CPU time of results in vain, by reason. */
+static json_t *discarded(const struct run_view *view)
+{
+	json_t *object = json_object();
+
+	put(object, "ignored_cpu_ns", integer(view->ignored_cpu_ns));
+	put(object, "late_cpu_ns", integer(view->results.late_cpu_ns));
+	put(object, "abandoned_cpu_ns", integer(view->results.abandoned_cpu_ns));
+	put(object, "not_finite_cpu_ns", integer(view->results.not_finite_cpu_ns));
+	return object;
+}
+
+static json_t *counters(const struct iso_dispatch_totals *totals, const struct net *net)
 {
 	json_t *object = json_object();
 
 	put(object, "accepted", integer(totals->accepted));
 	put(object, "late", integer(totals->late));
-	put(object, "old", integer(totals->old));
 	put(object, "other_term", integer(totals->other_term));
 	put(object, "abandoned", integer(totals->abandoned));
 	put(object, "not_finite", integer(totals->not_finite));
+	put(object, "moved", integer(totals->moved));
+	put(object, "resent", integer(totals->resent));
 	put(object, "leases_expired", integer(totals->leases_expired));
 	if (net != NULL) {
 		put(object, "malformed", integer(net_counters(net)->malformed));
@@ -121,23 +163,40 @@ static json_t *counters(const struct iso_round_totals *totals, const struct net 
 	return object;
 }
 
+/* What the run is, and what was chosen for it. */
+static void put_plan(json_t *object, const struct cconf *conf, const struct run_view *view)
+{
+	bool has_delays = view->plan.method == ISO_METHOD_RINGMASTER ||
+			  view->plan.method == ISO_METHOD_RINGMASTER_STOPS;
+
+	put(object, "run", json_string(conf->run));
+	put(object, "method",
+	    json_string(iso_method_text((enum iso_method_kind)(conf->training.method + 1))));
+	put(object, "model", json_string(cconf_model_text(conf->training.model)));
+	put(object, "allocation", json_string(cconf_strategy_text(conf->allocation.strategy)));
+	put(object, "share_normalised", json_boolean(conf->allocation.share_normalised));
+	put(object, "tasks_per_round", json_integer(view->plan.batch));
+	put(object, "samples_per_task", json_integer(conf->training.samples_per_task));
+	put(object, "learning_rate", json_real(view->plan.step));
+	put(object, "delay_limit", has_delays ? integer(view->plan.delay_max) : json_null());
+}
+
 json_t *coordinator_status(const struct cconf *conf, const struct run *run, const struct net *net,
 			   uint64_t now_ns)
 {
 	struct run_view view = run_view(run, now_ns);
+	const struct iso_dispatch_totals *results = &view.results;
+	uint64_t in_vain_ns = view.ignored_cpu_ns + results->late_cpu_ns +
+			      results->abandoned_cpu_ns + results->not_finite_cpu_ns;
 	uint32_t count;
 	const struct evaluation_point *points = run_evaluations(run, &count);
 	json_t *object = json_object(), *workers = json_array();
 
-	put(object, "run", json_string(conf->run));
+	put_plan(object, conf, &view);
 	put(object, "term", integer(view.term));
-	put(object, "round", integer(view.round));
-	put(object, "method", json_string("synchronous"));
-	put(object, "allocation", json_string(strategy_texts[conf->allocation.strategy]));
-	put(object, "share_normalised", json_boolean(conf->allocation.share_normalised));
+	put(object, "round", integer(view.steps));
+	put(object, "rounds", integer(view.rounds));
 	put(object, "exploring", json_boolean(view.exploring));
-	put(object, "tasks_per_round", json_integer(conf->training.tasks_per_round));
-	put(object, "samples_per_task", json_integer(conf->training.samples_per_task));
 	put(object, "started", json_boolean(view.has_started));
 	put(object, "elapsed_s", seconds(view.elapsed_ns));
 	put(object, "round_age_s", seconds(view.round_age_ns));
@@ -146,12 +205,16 @@ json_t *coordinator_status(const struct cconf *conf, const struct run *run, cons
 	put(object, "test_loss", real_or_null(count > 0, count > 0 ? points[count - 1].loss : 0));
 	put(object, "train_loss", real_or_null(view.has_train_loss, view.train_loss));
 	put(object, "evaluations", evaluations(run));
+	const char *state = run_evaluation_state(run);
+	put(object, "evaluation_state", state != NULL ? json_string(state) : json_null());
+	put(object, "tasks", tasks(&view.tasks));
 	put(object, "worker_cpu_ns",
-	    integer(view.totals.accepted_cpu_ns + view.totals.discarded_cpu_ns));
-	put(object, "greedy_worker_cpu_ns", integer(view.totals.greedy_cpu_ns));
-	put(object, "discarded_cpu_ns", integer(view.totals.discarded_cpu_ns));
-	put(object, "requeued", integer(view.totals.requeued));
-	put(object, "counters", counters(&view.totals, net));
+	    integer(results->accepted_cpu_ns + in_vain_ns - view.ignored_cpu_ns));
+	put(object, "greedy_worker_cpu_ns", integer(view.greedy_cpu_ns));
+	put(object, "discarded_cpu_ns", integer(in_vain_ns));
+	put(object, "discarded", discarded(&view));
+	put(object, "requeued", integer(results->moved + results->resent));
+	put(object, "counters", counters(results, net));
 	for (uint32_t i = 0; i < conf->workers_count; i++)
 		(void)json_array_append_new(workers, worker_status(conf, run, net, i, now_ns));
 	put(object, "workers", workers);

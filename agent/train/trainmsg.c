@@ -115,6 +115,17 @@ int trainmsg_read_block(struct trainmsg *message, float *ret_floats)
 	return status == ISO_OK ? 0 : -EBADMSG;
 }
 
+const float *trainmsg_floats(struct trainmsg *message, float *scratch)
+{
+	const void *block = zmq_msg_data(&message->block);
+	size_t bytes = zmq_msg_size(&message->block);
+	const float *floats = iso_train_view_block(&message->message, block, bytes);
+
+	if (floats != NULL)
+		return floats;
+	return trainmsg_read_block(message, scratch) == 0 ? scratch : NULL;
+}
+
 int trainmsg_block(const float *floats, uint32_t count, zmq_msg_t *ret_block)
 {
 	size_t bytes = (size_t)count * sizeof(float);

@@ -47,6 +47,12 @@ const char *trainmsg_user(struct trainmsg *message);
 int trainmsg_read_block(struct trainmsg *message, float *ret_floats);
 
 /*
+ * The same without a copy where the machine allows: where they lie in the message, or in
+ * scratch, which has room for them.  NULL: the block is damaged.
+ */
+const float *trainmsg_floats(struct trainmsg *message, float *scratch);
+
+/*
  * Sends; block holds message->floats floats and is copied by reference only
  * (zmq_msg_copy), NULL without.  0; -EAGAIN: the queue is full or nobody is
  * connected; -EHOSTUNREACH: that peer is gone; -EINVAL: not encodable.

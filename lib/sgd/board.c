@@ -3,203 +3,206 @@
 
 #include <assert.h>
 
-#include "lib/ata/ras.h"
-#include "lib/ata/score.h"
-
-/* Nothing to wait for is longer than this, however small a share becomes. */
-#define LEASE_MAX_NS (3600ull * 1000000000)
-
-/* A share of nothing would make times infinite. */
-double iso_board_rate(const struct worker *worker)
+static struct list *list_of(struct iso_dispatch *dispatch, const struct task *task)
 {
-	double rate = iso_rate_cpus(worker->threads, worker->share_ucpu);
-
-	return rate > 1e-3 ? rate : 1e-3;
-}
-
-uint64_t iso_board_lease_end(const struct iso_round *round, const struct worker *worker)
-{
-	const struct iso_round_config *config = &round->config;
-
-	if (!worker->present || worker->leased == 0 || round->complete)
-		return UINT64_MAX;
-	double length = (double)config->lease_first_ns;
-	if (worker->pace.seen >= ISO_PACE_SURE) {
-		uint32_t running =
-			worker->leased < worker->threads ? worker->leased : worker->threads;
-
-		length = (double)worker->pace.median_ns +
-			 (double)config->lease_mads * (double)worker->pace.mad_ns;
-		length *= (double)running / iso_board_rate(worker);
+	switch (task->state) {
+	case TASK_FREE: return &dispatch->free_tasks;
+	case TASK_ORPHAN: return &dispatch->orphans;
+	case TASK_ASSIGNED: return &dispatch->workers[task->worker].assigned;
+	case TASK_LEASED: break;
 	}
-	if (length < (double)config->lease_min_ns)
-		length = (double)config->lease_min_ns;
-	length *= (double)(1u << worker->backoff);
-	if (length > (double)LEASE_MAX_NS)
-		length = (double)LEASE_MAX_NS;
-	return worker->lease_start_ns + (uint64_t)length;
+	return &dispatch->workers[task->worker].leased;
 }
 
-void iso_board_set_state(struct iso_round *round, struct task *task, enum task_state state)
+static void take_out(struct iso_dispatch *dispatch, uint32_t index)
 {
-	assert(task->worker != NOBODY || state == TASK_QUEUED || state == TASK_FREE);
-	/* Only looked at in the states that have an owner. */
-	struct worker *owner = &round->workers[task->worker != NOBODY ? task->worker : 0];
+	struct task *task = &dispatch->tasks[index];
+	struct list *list = list_of(dispatch, task);
 
-	if (task->state == TASK_QUEUED)
-		round->queued--;
-	else if (task->state == TASK_ASSIGNED)
-		owner->assigned--;
-	else if (task->state == TASK_LEASED)
-		owner->leased--;
-	task->state = state;
-	if (state == TASK_QUEUED)
-		round->queued++;
-	else if (state == TASK_ASSIGNED)
-		owner->assigned++;
-	else if (state == TASK_LEASED)
-		owner->leased++;
+	assert(list->count > 0);
+	if (task->previous != NOBODY)
+		dispatch->tasks[task->previous].next = task->next;
+	else
+		list->first = task->next;
+	if (task->next != NOBODY)
+		dispatch->tasks[task->next].previous = task->previous;
+	else
+		list->last = task->previous;
+	list->count--;
+	dispatch->assigned -= task->state == TASK_ASSIGNED;
 }
 
-bool iso_board_is_held(const struct task *task)
+static void put_in(struct iso_dispatch *dispatch, uint32_t index)
 {
-	return task->state == TASK_ASSIGNED || task->state == TASK_LEASED;
+	struct task *task = &dispatch->tasks[index];
+	struct list *list = list_of(dispatch, task);
+
+	task->previous = list->last;
+	task->next = NOBODY;
+	if (list->last != NOBODY)
+		dispatch->tasks[list->last].next = index;
+	else
+		list->first = index;
+	list->last = index;
+	list->count++;
+	dispatch->assigned += task->state == TASK_ASSIGNED;
 }
 
-/* Mean over the workers whose speed is known; 1 if none is. */
-static double typical_ns(const struct iso_round *round)
+void iso_board_set_state(struct iso_dispatch *dispatch, uint32_t task, enum task_state state)
 {
-	double sum = 0;
-	uint32_t known = 0;
-
-	for (uint32_t i = 0; i < round->config.workers; i++) {
-		const struct worker *worker = &round->workers[i];
-
-		if (!worker->present || worker->pace.seen == 0)
-			continue;
-		sum += (double)worker->pace.mean_ns;
-		known++;
-	}
-	return known > 0 ? sum / known : 1;
+	assert(dispatch->tasks[task].state != TASK_FREE);
+	assert(state != TASK_FREE);
+	take_out(dispatch, task);
+	dispatch->tasks[task].state = state;
+	put_in(dispatch, task);
 }
 
-/* On-CPU time of a task, by what is known best. */
-static double task_ns(const struct worker *worker, double otherwise_ns)
+static void unref(struct iso_dispatch *dispatch, uint32_t index)
 {
-	if (worker->round_results > 0)
-		return (double)worker->round_cpu_ns / worker->round_results;
-	return worker->pace.seen > 0 ? (double)worker->pace.mean_ns : otherwise_ns;
-}
-
-/*
- * Who would be done first with one more task: workers that are not suspect
- * come before all others, and each lease that ran out doubles the estimate.
- */
-static uint32_t best_worker(const struct iso_round *round, double typical)
-{
-	uint32_t best = NOBODY;
-	double best_ns = 0;
-
-	for (uint32_t i = 0; i < round->config.workers; i++) {
-		const struct worker *worker = &round->workers[i];
-
-		if (!worker->present)
-			continue;
-		double end_ns = (double)(worker->assigned + worker->leased + 1) *
-				task_ns(worker, typical) / iso_board_rate(worker) *
-				(double)(1u << worker->backoff);
-		bool better = best == NOBODY;
-		if (!better && worker->suspect != round->workers[best].suspect)
-			better = !worker->suspect;
-		else if (!better)
-			better = end_ns < best_ns;
-		if (better) {
-			best = i;
-			best_ns = end_ns;
-		}
-	}
-	return best;
-}
-
-void iso_board_assign(struct iso_round *round, struct task *task, uint32_t worker)
-{
-	assert(!iso_board_is_held(task));
-	assert(round->workers[worker].present);
-	iso_board_set_state(round, task, TASK_FREE);
-	task->worker = worker;
-	task->attempt++;
-	iso_board_set_state(round, task, TASK_ASSIGNED);
-}
-
-void iso_board_assign_queued(struct iso_round *round)
-{
-	if (round->queued == 0 || round->complete)
+	if (index == NO_POINT)
 		return;
-	double typical = typical_ns(round);
-	for (uint32_t t = 0; t < round->config.batch && round->queued > 0; t++) {
-		if (round->tasks[t].state != TASK_QUEUED)
-			continue;
-		uint32_t worker = best_worker(round, typical);
-		if (worker == NOBODY)
-			return;
-		iso_board_assign(round, &round->tasks[t], worker);
-	}
-}
-
-void iso_board_refill(struct iso_round *round, uint32_t index)
-{
-	struct worker *worker = &round->workers[index];
-	uint32_t wanted = worker->threads * round->config.greedy_depth;
-
-	if (!worker->present || round->complete)
+	struct point *point = &dispatch->points[index];
+	assert(point->refs > 0);
+	if (--point->refs > 0)
 		return;
-	for (uint32_t s = 0; s < round->slots; s++) {
-		struct task *task = &round->tasks[(size_t)index * round->slots + s];
-
-		if (worker->assigned + worker->leased >= wanted)
-			return;
-		if (!iso_board_is_held(task))
-			iso_board_assign(round, task, index);
-	}
+	point->next = dispatch->free_point;
+	dispatch->free_point = index;
 }
 
-void iso_board_take_back(struct iso_round *round, uint32_t index)
+static void ref(struct iso_dispatch *dispatch, uint32_t index)
 {
-	uint32_t end = round->greedy ? round->tasks_max : round->config.batch;
-
-	for (uint32_t t = 0; t < end; t++) {
-		struct task *task = &round->tasks[t];
-
-		if (task->worker != index || !iso_board_is_held(task))
-			continue;
-		iso_board_set_state(round, task, round->greedy ? TASK_FREE : TASK_QUEUED);
-		round->totals.requeued++;
-	}
-	assert(round->workers[index].assigned == 0);
-	assert(round->workers[index].leased == 0);
+	assert(index < dispatch->points_max);
+	dispatch->points[index].refs++;
 }
 
-/*
- * The B-th smallest of all the times u c_i / r_i: until then the greedy rule
- * keeps every present worker busy.
- */
-uint64_t iso_board_greedy_ns(struct iso_round *round)
+uint32_t iso_board_point(struct iso_dispatch *dispatch, uint32_t worker, uint64_t version)
 {
-	double typical = typical_ns(round), rates = 0;
-	uint32_t count = 0;
+	uint32_t newest = dispatch->newest, given = dispatch->workers[worker].point;
 
-	for (uint32_t i = 0; i < round->config.workers; i++) {
-		const struct worker *worker = &round->workers[i];
-
-		if (!worker->present)
-			continue;
-		double cost_ns = task_ns(worker, typical);
-		round->scores[count++] = (cost_ns > 1 ? cost_ns : 1) / iso_board_rate(worker);
-		rates += iso_board_rate(worker);
-	}
-	if (count == 0)
-		return 0;
-	iso_ras(round->scores, count, round->config.batch, round->ras, round->allocation);
-	return (uint64_t)(rates * iso_ras_loss(round->scores, round->allocation, count));
+	if (newest != NO_POINT && dispatch->points[newest].version == version)
+		return newest;
+	if (given != NO_POINT && dispatch->points[given].version == version)
+		return given;
+	assert(newest == NO_POINT || dispatch->points[newest].version < version);
+	uint32_t index = dispatch->free_point;
+	/* A point each for all tasks, all workers and the newest. */
+	assert(index != NO_POINT);
+	dispatch->free_point = dispatch->points[index].next;
+	dispatch->points[index] = (struct point){ .version = version, .refs = 1, .next = NO_POINT };
+	unref(dispatch, newest);
+	dispatch->newest = index;
+	return index;
 }
 
+void iso_board_give_point(struct iso_dispatch *dispatch, uint32_t index, uint32_t point)
+{
+	struct worker *worker = &dispatch->workers[index];
+
+	if (worker->point == point)
+		return;
+	if (point != NO_POINT)
+		ref(dispatch, point);
+	unref(dispatch, worker->point);
+	worker->point = point;
+	worker->has_point = false;
+}
+
+void iso_board_add(struct iso_dispatch *dispatch, uint32_t worker, uint32_t point, uint64_t tag)
+{
+	uint32_t index = dispatch->free_tasks.first;
+
+	/* The configuration says how many there can be. */
+	assert(index != NOBODY);
+	take_out(dispatch, index);
+	struct task *task = &dispatch->tasks[index];
+	*task = (struct task){
+		.state = TASK_ASSIGNED,
+		.generation = task->generation + 1,
+		.attempt = 1,
+		.worker = worker,
+		.before = NOBODY,
+		.point = point,
+		.serial = dispatch->serial++,
+		.tag = tag,
+	};
+	ref(dispatch, point);
+	put_in(dispatch, index);
+}
+
+void iso_board_remove(struct iso_dispatch *dispatch, uint32_t index)
+{
+	struct task *task = &dispatch->tasks[index];
+
+	assert(task->state != TASK_FREE);
+	take_out(dispatch, index);
+	unref(dispatch, task->point);
+	task->state = TASK_FREE;
+	put_in(dispatch, index);
+}
+
+void iso_board_assign(struct iso_dispatch *dispatch, uint32_t index, uint32_t to)
+{
+	struct task *task = &dispatch->tasks[index];
+	struct worker *worker = &dispatch->workers[to];
+
+	assert(task->state == TASK_ORPHAN);
+	assert(worker->present);
+	take_out(dispatch, index);
+	if (task->worker != to) {
+		task->before = task->worker;
+		task->worker = to;
+		task->attempt++;
+		uint64_t version = dispatch->points[task->point].version;
+		if (worker->point == NO_POINT || dispatch->points[worker->point].version < version)
+			iso_board_give_point(dispatch, to, task->point);
+	}
+	task->state = TASK_ASSIGNED;
+	put_in(dispatch, index);
+}
+
+void iso_board_cancel(struct iso_dispatch *dispatch, uint32_t index, uint64_t oldest)
+{
+	struct worker *worker = &dispatch->workers[index];
+
+	if (oldest == UINT64_MAX ? worker->cancel_all : oldest <= worker->oldest)
+		return;
+	dispatch->cancels += !worker->cancel && !worker->cancel_all;
+	if (oldest == UINT64_MAX)
+		worker->cancel_all = true;
+	else
+		worker->cancel = true, worker->oldest = oldest;
+}
+
+void iso_board_cancelled(struct iso_dispatch *dispatch, uint32_t index)
+{
+	struct worker *worker = &dispatch->workers[index];
+
+	dispatch->cancels -= worker->cancel || worker->cancel_all;
+	worker->cancel = false;
+	worker->cancel_all = false;
+}
+
+static void note(struct iso_dispatch *dispatch, uint32_t worker, uint64_t id, uint32_t attempt)
+{
+	/* It is only advice. */
+	if (dispatch->elsewhere_count == DONE_ELSEWHERE_MAX)
+		return;
+	dispatch->elsewhere[dispatch->elsewhere_count++] =
+	    (struct done_elsewhere){ .worker = worker, .attempt = attempt, .task = id };
+}
+
+void iso_board_note_elsewhere(struct iso_dispatch *dispatch, uint32_t index, uint32_t by)
+{
+	const struct task *task = &dispatch->tasks[index];
+	uint64_t id = iso_board_task_id(dispatch, index);
+
+	if (task->worker != by && task->state == TASK_LEASED)
+		note(dispatch, task->worker, id, task->attempt);
+	if (task->before != NOBODY && task->before != by)
+		note(dispatch, task->before, id, task->attempt - 1);
+}
+
+uint64_t iso_board_task_id(const struct iso_dispatch *dispatch, uint32_t task)
+{
+	return (uint64_t)dispatch->tasks[task].generation << 32 | task;
+}

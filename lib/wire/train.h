@@ -207,6 +207,13 @@ ISO_MUST_USE enum iso_status iso_train_read_block(const struct iso_train_message
 						  float *ret_floats);
 
 /*
+ * The same checks, but the floats where they are: NULL if they are damaged, or if this
+ * machine has to copy them (big-endian, or a block that is not aligned).
+ */
+const float *iso_train_view_block(const struct iso_train_message *message, const void *block,
+				  size_t size);
+
+/*
  * The bytes to send for floats[count]: the array itself on a little-endian
  * machine; elsewhere they are turned in `scratch` (4 * count bytes, may be NULL on
  * little-endian machines).

@@ -31,6 +31,16 @@ enum iso_status iso_train_read_block(const struct iso_train_message *message, co
 	return ISO_OK;
 }
 
+const float *iso_train_view_block(const struct iso_train_message *message, const void *block,
+				  size_t size)
+{
+	if (!IS_LITTLE || (uintptr_t)block % _Alignof(float) != 0 || size == 0 ||
+	    size != (size_t)message->floats * 4 ||
+	    iso_checksum(block, size) != message->block_checksum)
+		return NULL;
+	return block;
+}
+
 const void *iso_train_block(const float *floats, uint32_t count, void *scratch)
 {
 	if (IS_LITTLE)

@@ -83,6 +83,71 @@ START_TEST(accuracy_rises_with_each_strategy)
 }
 END_TEST
 
+static const struct {
+	const char *method, *strategy;
+	double learning_rate;
+	unsigned steps;
+} methods[] = {
+	{ "minibatch", "ata-pooled", 0.2, 60 },
+	{ "rennala", "none", 0.2, 60 },
+	{ "malenia", "none", 0.2, 60 },
+	{ "sgd-ata", "uta", 0.2, 60 },
+	{ "asgd", "none", 0.02, 600 },
+	{ "asgd", "ata-pooled", 0.02, 600 },
+	{ "delay-adaptive", "none", 0.02, 600 },
+	{ "naive-optimal", "none", 0.02, 600 },
+	{ "ringmaster", "none", 0.02, 600 },
+	{ "ringmaster", "uta", 0.02, 600 },
+	{ "ringmaster-stops", "none", 0.02, 600 },
+	{ "ringleader", "none", 0.02, 600 },
+	{ "ringleader", "ata-pooled", 0.02, 600 },
+	{ "ia2sgd", "none", 0.02, 600 },
+};
+
+static double of(const json_t *object, const char *part, const char *member)
+{
+	return json_number_value(json_object_get(json_object_get(object, part), member));
+}
+
+START_TEST(accuracy_rises_with_each_method)
+{
+	char more[300], path[128];
+	json_error_t error;
+
+	snprintf(more, sizeof(more),
+		 "training { method = %s learning-rate = %g stop-after-rounds = %u\n"
+		 "partition = dirichlet }\n"
+		 "allocation { strategy = %s }\n",
+		 methods[_i].method, methods[_i].learning_rate, methods[_i].steps,
+		 methods[_i].strategy);
+	cluster_configure(&cluster, more);
+	cluster_start_coordinator(&cluster, NULL);
+	cluster_start_workers(&cluster);
+	ck_assert_int_eq(cluster_wait(&cluster.coordinator), 0);
+	snprintf(path, sizeof(path), "%s/report.json", cluster.folder);
+	json_t *report = json_load_file(path, 0, &error);
+	ck_assert_msg(report != NULL, "%s", error.text);
+	ck_assert_str_eq(json_string_value(json_object_get(report, "method")), methods[_i].method);
+	ck_assert_int_ge(json_integer_value(json_object_get(report, "round")), methods[_i].steps);
+	ck_assert_double_gt(json_real_value(json_object_get(report, "test_accuracy")), 0.6);
+	/* Nothing was lost, and every gradient is accounted for. */
+	ck_assert_double_eq(of(report, "tasks", "lost"), 0);
+	ck_assert_double_eq(of(report, "tasks", "started"),
+			    of(report, "tasks", "used") + of(report, "tasks", "buffered") +
+				of(report, "tasks", "ignored") + of(report, "tasks", "stopped") +
+				of(report, "tasks", "in_flight"));
+	ck_assert_double_eq(of(report, "counters", "accepted"),
+			    of(report, "tasks", "used") + of(report, "tasks", "buffered") +
+				of(report, "tasks", "ignored"));
+	ck_assert_double_eq(of(report, "counters", "malformed"), 0);
+	if (json_is_integer(json_object_get(report, "delay_limit")))
+		ck_assert_double_lt(
+		    of(report, "tasks", "delay_max"),
+		    json_number_value(json_object_get(report, "delay_limit")));
+	json_decref(report);
+}
+END_TEST
+
 START_TEST(goes_on_without_a_killed_worker_and_takes_it_back)
 {
 	/* Long enough tasks that the kill meets one in the middle. */
@@ -366,6 +431,8 @@ START_TEST(names_what_is_wrong_in_the_configuration)
 	refused_configuration("allocation { strategy = atta }\n", "ata");
 	refused_configuration("training { tasks-per-round = 0 }\n", "line 12");
 	refused_configuration("lease { first = 1s least = 2s }\n", "least is longer than first");
+	refused_configuration("training { method = rennala }\nallocation { strategy = ata }\n",
+			      "line 13: allocation: strategy ata: method rennala allocates");
 	cluster_configure(&cluster, "training { stop-after = 60s }\n");
 	cluster_start_coordinator(&cluster, "-n");
 	ck_assert_int_eq(cluster_wait(&cluster.coordinator), 0);
@@ -383,6 +450,8 @@ Suite *test_suite(void)
 	tcase_set_timeout(tcase, 180);
 	tcase_add_loop_test(tcase, accuracy_rises_with_each_strategy, 0,
 			    (int)(sizeof(strategies) / sizeof(strategies[0])));
+	tcase_add_loop_test(tcase, accuracy_rises_with_each_method, 0,
+			    (int)(sizeof(methods) / sizeof(methods[0])));
 	tcase_add_test(tcase, goes_on_without_a_killed_worker_and_takes_it_back);
 	tcase_add_test(tcase, stops_for_want_of_workers_and_goes_on_when_one_comes);
 	tcase_add_test(tcase, goes_on_from_its_checkpoint_after_a_kill);

@@ -60,8 +60,11 @@ fuzz_targets += %D%/checkpoint
 EXTRA_DIST += \
 	%D%/corpus/checkpoint/cut-off \
 	%D%/corpus/checkpoint/empty \
+	%D%/corpus/checkpoint/first-version \
 	%D%/corpus/checkpoint/name-without-end \
 	%D%/corpus/checkpoint/other-magic \
+	%D%/corpus/checkpoint/too-large-a-method \
+	%D%/corpus/checkpoint/too-large-a-strategy \
 	%D%/corpus/checkpoint/too-many-parameters \
 	%D%/corpus/checkpoint/whole \
 	%D%/corpus/checkpoint/without-arrays

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/sgd/method.h"
 #include "tests/test.h"
 
 #define KEY_A "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
@@ -44,6 +45,8 @@ START_TEST(fills_in_what_the_file_leaves_out)
 	ck_assert_int_eq(conf.training.partition, CCONF_PARTITION_IID);
 	ck_assert_uint_eq(conf.training.stop_after_ns, 0);
 	ck_assert_int_eq(conf.allocation.strategy, CCONF_STRATEGY_ATA);
+	ck_assert_int_eq(conf.training.method + 1, ISO_METHOD_MINIBATCH);
+	ck_assert(!conf.training.has_learning_rate);
 	ck_assert_uint_eq(conf.allocation.alpha_ns, 500000);
 	ck_assert_int_eq(conf.allocation.width, CCONF_WIDTH_2);
 	ck_assert(conf.allocation.share_normalised);
@@ -80,6 +83,66 @@ START_TEST(says_where_and_what_is_wrong)
 	      "x.conf: line 5: worker b has the key of worker a");
 	fails(REQUIRED "lease { first = 1s\nleast = 2s }\n",
 	      "x.conf: line 6: lease: least is longer than first");
+}
+END_TEST
+
+START_TEST(auto_is_an_allocation_where_the_method_needs_one)
+{
+	static const struct {
+		const char *method;
+		enum cconf_strategy strategy;
+	} expected[] = {
+		{ "minibatch", CCONF_STRATEGY_ATA },  { "sgd-ata", CCONF_STRATEGY_ATA },
+		{ "rennala", CCONF_STRATEGY_NONE },   { "ringmaster", CCONF_STRATEGY_NONE },
+		{ "ringleader", CCONF_STRATEGY_NONE }, { "ia2sgd", CCONF_STRATEGY_NONE },
+	};
+
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		char text[600];
+
+		snprintf(text, sizeof(text), "%straining { method = %s }\n", REQUIRED,
+			 expected[i].method);
+		parses(text);
+		ck_assert_int_eq(conf.allocation.strategy, expected[i].strategy);
+		ck_assert_str_eq(iso_method_text((enum iso_method_kind)(conf.training.method + 1)),
+				 expected[i].method);
+	}
+}
+END_TEST
+
+START_TEST(what_does_not_go_together_is_refused_by_name)
+{
+	fails(REQUIRED "training { method = malenia }\nallocation {\nstrategy = uta }\n",
+	      "x.conf: line 7: allocation: strategy uta: method malenia allocates nothing, since "
+	      "all workers compute all the time; only none is possible");
+	fails(REQUIRED "training { method = sgd-ata }\nallocation { strategy = none }\n",
+	      "x.conf: line 6: allocation: strategy none: method sgd-ata computes what is "
+	      "allocated");
+	fails(REQUIRED "training { method = ringmaster }\nallocation { strategy = gta }\n",
+	      "x.conf: line 6: allocation: strategy gta goes with method minibatch only, not with "
+	      "ringmaster");
+	fails(REQUIRED "allocation { strategy = ofta }\n",
+	      "x.conf: line 5: allocation: strategy ofta needs the profile of an earlier run");
+	fails(REQUIRED "training { method = asgd\ndelay-max = 3 }\n",
+	      "x.conf: line 6: training: delay-max is for method ringmaster, not asgd");
+	fails(REQUIRED "training { model = user }\n",
+	      "x.conf: line 5: training: model user needs a task");
+	fails(REQUIRED "training { samples-per-task = 4096 samples-spread = 0.5 }\n",
+	      "x.conf: line 5: training: with samples-spread a task can have 6144 samples, at "
+	      "most 4096");
+	fails(REQUIRED "theory { smoothness = 1 }\n",
+	      "x.conf: line 5: theory: smoothness needs a target");
+	fails(REQUIRED "theory { gap = 1 }\n", "x.conf: line 5: theory: gap needs a smoothness");
+	fails(REQUIRED "training { method = ia2sgd }\ntheory { smoothness = 1 target = 1 }\n",
+	      "x.conf: line 6: theory: there is none for method ia2sgd: its learning-rate is set "
+	      "by hand");
+	fails(REQUIRED "allocation { calibrate-tasks = 3 }\n",
+	      "x.conf: line 5: allocation: calibrate-tasks is 0 or from 4 on");
+	fails(REQUIRED "allocation { drift = 1 }\n",
+	      "x.conf: line 5: allocation: drift is 0 or from 4 on");
+	/* Rennala is greedy by itself, and a cap goes with what is asynchronous. */
+	parses(REQUIRED "training { method = rennala }\nallocation { strategy = gta }\n");
+	parses(REQUIRED "training { method = ringmaster }\nallocation { strategy = ata }\n");
 }
 END_TEST
 
@@ -135,6 +198,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, fills_in_what_the_file_leaves_out);
 	tcase_add_test(tcase, takes_values_from_the_file);
 	tcase_add_test(tcase, says_where_and_what_is_wrong);
+	tcase_add_test(tcase, auto_is_an_allocation_where_the_method_needs_one);
+	tcase_add_test(tcase, what_does_not_go_together_is_refused_by_name);
 	tcase_add_test(tcase, the_sample_shows_every_option_at_its_default);
 	tcase_add_test(tcase, the_sample_is_valid_when_everything_in_it_is_switched_on);
 	suite_add_tcase(suite, tcase);

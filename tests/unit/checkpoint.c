@@ -37,11 +37,12 @@ static const char *path(void)
 	return text;
 }
 
-static float params[5] = { 1.5f, -0.0f, 3e-39f, -7e30f, 0.1f };
 static struct checkpoint_worker workers[2] = {
-	{ .name = "alder", .samples = { 7, 0.125, 0 }, .tasks_done = 9 },
-	{ .name = "birch", .samples = { 1e15, 1e300, 0 }, .tasks_done = 0 },
+	{ .name = "alder", .ledger = { .started = 9, .used = 7, .discarded_cpu_ns = 1 } },
+	{ .name = "birch", .ledger = { .lost = UINT64_MAX } },
 };
+static uint8_t method_state[7] = "method", strategy_state[3] = "st";
+static uint8_t worker_states[10] = "alderbirch";
 static struct evaluation_point evaluations[3] = {
 	{ 0, 0, 0.1, 2.3 },
 	{ 1000, 5, 0.5, 1.0 },
@@ -52,18 +53,27 @@ static struct checkpoint example(void)
 {
 	return (struct checkpoint){
 		.term = 3,
-		.round = 1ull << 40,
 		.elapsed_ns = 77,
-		.rng = 0xfedcba9876543210u,
 		.data_checksum = 5,
 		.train_loss = 0.25,
-		.totals = { .rounds = 1, .requeued = 8, .greedy_cpu_ns = 12 },
+		.allocations = 1ull << 40,
+		.serial = 0xfedcba9876543210u,
+		.tasks_before = { .rounds = 2, .updates = 8, .delay_sum = 12 },
+		.results = { .accepted = 3, .not_finite_cpu_ns = 4 },
+		.method = 10,
+		.strategy = 2,
+		.model = 1,
 		.features = 4,
 		.classes = 1,
+		.method_bytes = sizeof(method_state),
+		.strategy_bytes = sizeof(strategy_state),
+		.worker_bytes = 5,
+		.method_state = method_state,
+		.strategy_state = strategy_state,
+		.worker_states = worker_states,
 		.params_count = 5,
 		.workers_count = 2,
 		.evaluations_count = 3,
-		.params = params,
 		.workers = workers,
 		.evaluations = evaluations,
 	};
@@ -76,13 +86,19 @@ START_TEST(reads_what_it_wrote)
 
 	ck_assert_int_eq(checkpoint_write(folder, &written, &error), 0);
 	ck_assert_int_eq(checkpoint_read(folder, &read, &error), 0);
-	ck_assert_mem_eq(read.params, params, sizeof(params));
 	ck_assert_mem_eq(read.workers, workers, sizeof(workers));
 	ck_assert_mem_eq(read.evaluations, evaluations, sizeof(evaluations));
-	free(read.params);
+	ck_assert_mem_eq(read.method_state, method_state, sizeof(method_state));
+	ck_assert_mem_eq(read.strategy_state, strategy_state, sizeof(strategy_state));
+	ck_assert_mem_eq(read.worker_states, worker_states, sizeof(worker_states));
 	free(read.workers);
 	free(read.evaluations);
-	read.params = params;
+	free(read.method_state);
+	free(read.strategy_state);
+	free(read.worker_states);
+	read.method_state = method_state;
+	read.strategy_state = strategy_state;
+	read.worker_states = worker_states;
 	read.workers = workers;
 	read.evaluations = evaluations;
 	ck_assert_mem_eq(&read, &written, sizeof(read));
@@ -95,15 +111,15 @@ START_TEST(replaces_the_old_one_whole)
 	struct error error;
 
 	ck_assert_int_eq(checkpoint_write(folder, &checkpoint, &error), 0);
-	checkpoint.round = 2;
+	checkpoint.allocations = 2;
 	checkpoint.workers_count = 0;
 	checkpoint.evaluations_count = 0;
 	ck_assert_int_eq(checkpoint_write(folder, &checkpoint, &error), 0);
 	ck_assert_int_eq(checkpoint_read(folder, &checkpoint, &error), 0);
-	ck_assert_uint_eq(checkpoint.round, 2);
+	ck_assert_uint_eq(checkpoint.allocations, 2);
 	ck_assert_uint_eq(checkpoint.workers_count, 0);
 	checkpoint_free(&checkpoint);
-	ck_assert_ptr_null(checkpoint.params);
+	ck_assert_ptr_null(checkpoint.method_state);
 }
 END_TEST
 
@@ -116,11 +132,11 @@ START_TEST(a_write_that_fails_leaves_the_old_one)
 	ck_assert_int_eq(checkpoint_write(folder, &checkpoint, &error), 0);
 	snprintf(blocked, sizeof(blocked), "%s/checkpoint.new", folder);
 	ck_assert_int_eq(mkdir(blocked, 0700), 0);
-	checkpoint.round = 2;
+	checkpoint.allocations = 2;
 	ck_assert_int_eq(checkpoint_write(folder, &checkpoint, &error), -EISDIR);
 	ck_assert_ptr_nonnull(strstr(error.text, path()));
 	ck_assert_int_eq(checkpoint_read(folder, &checkpoint, &error), 0);
-	ck_assert_uint_eq(checkpoint.round, 1ull << 40);
+	ck_assert_uint_eq(checkpoint.allocations, 1ull << 40);
 	checkpoint_free(&checkpoint);
 	ck_assert_int_eq(checkpoint_write("/no/such/folder", &checkpoint, &error), -ENOENT);
 }

@@ -6,8 +6,8 @@ unit_tests += \
 	tests/unit/quadratic \
 	tests/unit/quant_vector \
 	tests/unit/ras \
-	tests/unit/round \
 	tests/unit/rule \
+	tests/unit/dispatch \
 	tests/unit/model \
 	tests/unit/options \
 	tests/unit/strategy \

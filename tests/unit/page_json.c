@@ -87,9 +87,11 @@ START_TEST(the_coordinators_answer_has_the_members_of_the_page)
 {
 	char *text = pagetable_source("agent/train/coordinator_status.c");
 
-	check_source("coordinator.workers", text, "*worker_status(", "*counters(");
-	check_source("coordinator.counters", text, "*counters(", "*coordinator_status(");
-	check_source("coordinator", text, "*coordinator_status(", "return object;");
+	check_source("coordinator.workers", text, "put_ledger(json_t", "*tasks(");
+	check_source("coordinator.tasks", text, "*tasks(", "*discarded(");
+	check_source("coordinator.discarded", text, "*discarded(", "*counters(");
+	check_source("coordinator.counters", text, "*counters(", "put_plan(json_t");
+	check_source("coordinator", text, "put_plan(json_t", "return object;");
 	free(text);
 }
 END_TEST

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "agent/train/coordinator_runstate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/base/log.h"
+#include "lib/quantity.h"
+#include "lib/sgd/theory.h"
+
+/* Threads of a worker that count; it may have more. */
+#define THREADS_MAX 256u
+
+static const enum iso_strategy_kind strategies[] = {
+	/* Without an allocation it only learns, for the display and the profile. */
+	[CCONF_STRATEGY_NONE] = ISO_STRATEGY_UTA,
+	[CCONF_STRATEGY_ATA] = ISO_STRATEGY_ATA,
+	[CCONF_STRATEGY_ATA_EMPIRICAL] = ISO_STRATEGY_ATA_EMPIRICAL,
+	[CCONF_STRATEGY_ATA_POOLED] = ISO_STRATEGY_ATA_POOLED,
+	[CCONF_STRATEGY_GTA] = ISO_STRATEGY_GTA,
+	[CCONF_STRATEGY_UTA] = ISO_STRATEGY_UTA,
+	[CCONF_STRATEGY_OFTA] = ISO_STRATEGY_OFTA,
+};
+
+/* What the file does not say is what the papers choose (lib/sgd/theory.h). */
+static int choose(const struct cconf *conf, struct run_plan *plan, struct error *reterr)
+{
+	const struct iso_theory_problem problem = {
+		.smoothness = conf->theory.smoothness,
+		.variance = conf->theory.noise_variance,
+		.target = conf->theory.target,
+		.gap = conf->theory.gap,
+	};
+	const struct iso_theory_setting setting = {
+		.kind = plan->method,
+		.workers = conf->workers_count,
+		.batch = plan->batch,
+		.harmonic_batch = 1, /* always safe, and nothing is known of the workers yet */
+	};
+	bool has_batch = plan->method == ISO_METHOD_RENNALA || plan->method == ISO_METHOD_MALENIA;
+	struct iso_theory_choice choice;
+	enum iso_status status = iso_theory_choose(&problem, &setting, &choice);
+
+	if (status == ISO_E_UNKNOWN)
+		return 0;
+	if (status != ISO_OK)
+		return error_set(reterr, -EINVAL, "theory: %s", iso_status_text(status));
+	if (!conf->training.has_learning_rate)
+		plan->step = choice.step;
+	if (plan->delay_max == 0)
+		plan->delay_max = choice.delay_max;
+	if (has_batch && !conf->training.has_tasks_per_round)
+		plan->batch = choice.batch;
+	log_info("theory: steps of %g, batches of %u, delays below %llu; %.3g steps are enough",
+		 choice.step, choice.batch, (unsigned long long)choice.delay_max, choice.updates);
+	return 0;
+}
+
+int run_plan_make(const struct cconf *conf, struct run_plan *ret_plan, struct error *reterr)
+{
+	struct run_plan plan = {
+		.method = (enum iso_method_kind)(conf->training.method + 1),
+		.batch = (uint32_t)conf->training.tasks_per_round,
+		.step = conf->training.learning_rate,
+		.delay_max = (uint64_t)conf->training.delay_max,
+	};
+
+	/* Greedy allocation of a round is what Rennala SGD does. */
+	if (conf->allocation.strategy == CCONF_STRATEGY_GTA)
+		plan.method = ISO_METHOD_RENNALA;
+	plan.traits = iso_method_traits(plan.method);
+	plan.allocates =
+	    conf->allocation.strategy != CCONF_STRATEGY_NONE && plan.method != ISO_METHOD_RENNALA;
+	plan.caps = plan.allocates && plan.traits.can_cap;
+	int r = conf->theory.smoothness > 0 ? choose(conf, &plan, reterr) : 0;
+	if (r < 0)
+		return r;
+	if (plan.delay_max == 0)
+		plan.delay_max = 2 * (uint64_t)conf->workers_count;
+	*ret_plan = plan;
+	return 0;
+}
+
+static int make_built_in(struct run *run, const struct dataset *test, struct error *reterr)
+{
+	const struct cconf *conf = run->conf;
+	enum iso_model_kind kind = (enum iso_model_kind)(conf->training.model + 1);
+	struct iso_model model = {
+		.kind = kind,
+		.features = test->features,
+		.classes = kind == ISO_MODEL_LINEAR ? 1 : test->classes,
+		.hidden = kind == ISO_MODEL_MLP ? (uint32_t)conf->training.hidden : 0,
+		.l2 = (float)conf->training.l2,
+	};
+
+	if (!iso_model_valid(&model) || !dataset_fits(test, &model))
+		return error_set(reterr, -EINVAL,
+				 "model %s cannot learn from data with %u features and %u classes",
+				 cconf_model_text(conf->training.model), test->features,
+				 test->classes);
+	run->built_in = model;
+	run->model = (struct run_model){
+		.kind = (uint32_t)kind,
+		.features = model.features,
+		.classes = model.classes,
+		.hidden = model.hidden,
+		.wants_classes = iso_model_is_classifier(&model),
+	};
+	return 0;
+}
+
+int run_open_model(struct run *run, const struct dataset *test, struct error *reterr)
+{
+	const struct cconf *conf = run->conf;
+	bool is_user = conf->training.model == CCONF_MODEL_USER;
+	const struct evaluation_config config = {
+		.data = test,
+		.model = is_user ? NULL : &run->built_in,
+		.task = conf->training.task,
+		.folder = conf->data,
+		.executable = conf->training.executable,
+		.limit_ns = conf->training.task_limit_ns,
+	};
+	int r = is_user ? 0 : make_built_in(run, test, reterr);
+
+	if (r == 0)
+		r = evaluation_open(&config, &run->evaluation, reterr);
+	if (r < 0)
+		return r;
+	run->params_count = evaluation_params(run->evaluation);
+	if (is_user)
+		run->model = (struct run_model){
+			.kind = ISO_TRAIN_USER,
+			.features = test->features,
+			.classes = test->classes,
+			.wants_classes = test->classes > 1,
+			.user_task = evaluation_user_task(run->evaluation),
+		};
+	return 0;
+}
+
+int run_open_strategy(struct run *run, struct error *reterr)
+{
+	const struct cconf *conf = run->conf;
+	const struct iso_strategy_config config = {
+		.kind = strategies[conf->allocation.strategy],
+		.workers = run->workers_count,
+		.batch = run->plan.batch,
+		.width = {
+			.constant = conf->allocation.width == CCONF_WIDTH_2 ?
+					    ISO_ATA_WIDTH_FINAL :
+					    ISO_ATA_WIDTH_FIRST,
+			.alpha_s = (double)conf->allocation.alpha_ns / ISO_NS_PER_S,
+			.eta = conf->allocation.eta,
+		},
+		.by_rate = conf->allocation.share_normalised,
+		.options = {
+			.explore_tasks = (uint32_t)conf->allocation.explore_tasks,
+			.discount = conf->allocation.discount,
+			.smoothing = conf->allocation.smoothing,
+			.every_rounds = (uint32_t)conf->allocation.every_rounds,
+			.by_round = conf->allocation.statistics == CCONF_STATISTICS_BY_ROUND,
+			.by_cost = conf->allocation.cost_normalised,
+			.calibrate_tasks = (uint32_t)conf->allocation.calibrate_tasks,
+			.cluster = conf->allocation.cluster,
+			.drift = conf->allocation.drift,
+			.probe_rounds = (uint32_t)conf->allocation.probe_rounds,
+		},
+		.seed = (uint64_t)conf->training.seed,
+	};
+	size_t size = iso_strategy_size(&config);
+
+	run->strategy_memory = calloc(1, size + 1);
+	if (run->strategy_memory == NULL)
+		return error_errno(reterr, -ENOMEM, "allocation strategy");
+	if (iso_strategy_init(run->strategy_memory, size, &config, &run->strategy) != ISO_OK)
+		return error_set(reterr, -EINVAL, "allocation: the options do not fit together");
+	return 0;
+}
+
+int run_open_method(struct run *run, uint64_t steps, struct error *reterr)
+{
+	/* gamma / (1 + decay (s + k)) is again of that form, for the k steps to come. */
+	double done = 1 + run->conf->training.decay * (double)steps;
+	const struct iso_method_config config = {
+		.kind = run->plan.method,
+		.workers = run->workers_count,
+		.params = run->params_count,
+		.depth_max = 2 * THREADS_MAX,
+		.batch = run->plan.batch,
+		.delay_max = run->plan.delay_max,
+		.capped = run->plan.caps,
+		.step = run->plan.step / done,
+		.decay = run->conf->training.decay / done,
+	};
+	size_t size = iso_method_size(&config);
+
+	free(run->method_memory);
+	run->method_memory = calloc(1, size + 1);
+	if (run->method_memory == NULL)
+		return error_errno(reterr, -ENOMEM, "method %s", iso_method_text(config.kind));
+	if (iso_method_init(run->method_memory, size, &config, &run->method) != ISO_OK)
+		return error_set(reterr, -EINVAL,
+				 "method %s: these workers and parameters are "
+				 "too many",
+				 iso_method_text(config.kind));
+	return 0;
+}
+
+int run_open_dispatch(struct run *run, uint64_t serial, struct error *reterr)
+{
+	const struct cconf *conf = run->conf;
+	uint32_t by_allocation = run->plan.batch + run->workers_count;
+	uint32_t by_thread = 2 * THREADS_MAX * run->workers_count;
+	const struct iso_dispatch_config config = {
+		.workers = run->workers_count,
+		.tasks_max = by_allocation > by_thread ? by_allocation : by_thread,
+		.threads_max = THREADS_MAX,
+		.lease_mads = (uint32_t)conf->lease.mads,
+		.lease_first_ns = conf->lease.first_ns,
+		.lease_min_ns = conf->lease.least_ns,
+		.movable = run->plan.method == ISO_METHOD_MINIBATCH,
+		.newest_only = run->plan.traits.by_rounds,
+		.term = run->term,
+		.serial = serial,
+	};
+	size_t size = iso_dispatch_size(&config);
+
+	run->dispatch_memory = calloc(1, size + 1);
+	if (run->dispatch_memory == NULL)
+		return error_errno(reterr, -ENOMEM, "tasks");
+	if (iso_dispatch_init(run->dispatch_memory, size, &config, &run->dispatch) != ISO_OK)
+		return error_set(reterr, -EINVAL, "lease: the numbers do not fit together");
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Wall time of a task, from what was measured in this term; 0: nothing yet. */
+static double task_s(const struct run *run, uint32_t worker)
+{
+	const struct slot *slot = &run->slots[worker];
+	double rate = iso_rate_cpus(slot->speed.threads, slot->speed.share_ucpu);
+
+	if (slot->timed_tasks == 0)
+		return 0;
+	if (!run->conf->allocation.share_normalised)
+		return (double)slot->wall_ns / (double)slot->timed_tasks / ISO_NS_PER_S;
+	return (double)slot->cpu_ns / (double)slot->timed_tasks / ISO_NS_PER_S /
+	       (rate > 1e-3 ? rate : 1e-3);
+}
+
+void run_admit(struct run *run)
+{
+	const struct cconf *conf = run->conf;
+	bool has_theory = conf->theory.smoothness > 0;
+	/* As if B were the right batch, S = sigma^2 / epsilon. */
+	double variance = has_theory ? conf->theory.noise_variance : run->plan.batch;
+	double target = has_theory ? conf->theory.target : 1;
+	uint32_t n = 0;
+
+	/* Anew when a tenth more is known, and when somebody has come or gone. */
+	if (run->timed_tasks < run->admitted_at_tasks + run->admitted_at_tasks / 10 + 1 &&
+	    run->joined_count == run->admitted_of)
+		return;
+	run->admitted_at_tasks = run->timed_tasks;
+	run->admitted_of = run->joined_count;
+	for (uint32_t i = 0; i < run->workers_count; i++)
+		if (run->slots[i].is_joined && task_s(run, i) > 0)
+			run->times_s[n++] = task_s(run, i);
+	qsort(run->times_s, n, sizeof(*run->times_s), compare);
+	/* Who has not delivered yet may be one of the fastest. */
+	uint32_t fastest = n > 0 ? iso_theory_fastest(run->times_s, n, variance, target) : 0;
+	double slowest_s = n > 0 ? run->times_s[fastest - 1] : 0;
+	for (uint32_t i = 0; i < run->workers_count; i++) {
+		struct slot *slot = &run->slots[i];
+		bool is_fast = task_s(run, i) <= slowest_s;
+
+		if (is_fast == slot->is_admitted)
+			continue;
+		slot->is_admitted = is_fast;
+		iso_method_admit(run->method, i, is_fast);
+		log_info("worker %s is %s of the fastest", conf->workers[i].name,
+			 is_fast ? "one" : "no longer one");
+	}
+}
