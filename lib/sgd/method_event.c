@@ -88,6 +88,8 @@ static bool land(struct iso_method *method, uint32_t index, uint64_t version)
 		return false;
 	if (method->rule->same_point && version != method->totals.updates)
 		return false;
+	if (method->rule->last_point && version != worker->point)
+		return false;
 	if (method->rule->flights && !iso_rule_flight_take(method, index, version))
 		return false;
 	worker->in_flight--;

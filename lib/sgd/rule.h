@@ -112,7 +112,7 @@ struct iso_rule {
 	bool table_next; /* needs `table_next` */
 	bool flights;    /* needs `flights` */
 	bool same_point; /* all in flight is at the current version */
-	bool last_point; /* a START is at the point the worker was last given */
+	bool last_point; /* all of a worker's is at the point it was last given */
 };
 
 extern const struct iso_rule iso_rule_minibatch, iso_rule_rennala, iso_rule_sgd_ata,

@@ -23,15 +23,18 @@
  * back it starts at the current point, and its entry anew: what was in it and had never
  * been used counts as ignored.
  *
- * Threads.  A worker that runs several computations at once may still be at an older point
- * when it is given a new one.  Such a gradient is added to the table as long as that holds
- * the point, and ignored after that: the bound on the delay stays.
+ * A worker that has nothing left in flight in phase 2, as its work was lost, has its update
+ * made at once with the entry it has: nobody waits for it.
+ *
+ * Threads.  A worker that runs several computations at once has all of them at one point.
+ * In phase 2 those at the old point go into the table as they come, their threads wait, and
+ * the last of them is the arrival that its update waits for; then all start at the new
+ * point.  So no thread works in vain, and the bound on the delay stays.
  *
  * Capped: a worker starts at most a_i + 1 in a round.  The last of them is kept for its new
- * point, so that it begins the next round with an entry, or with one on its way.  A worker
- * that has no computation left when phase 2 begins has its update made at once, with the entry
- * it has; so nobody waits for it.  A worker without an entry and without a computation
- * (the first round, a newcomer, lost work) may start one that is not counted.
+ * point, so that it begins the next round with an entry, or with one on its way; one that has
+ * nothing in flight when phase 2 begins has its update at once.  A worker without an entry and
+ * without a computation (the first round, a newcomer) may start one that is not counted.
  */
 
 static bool is_collecting(const struct iso_method *method)
@@ -39,14 +42,16 @@ static bool is_collecting(const struct iso_method *method)
 	return !method->updating;
 }
 
-/* Starts before the worker's update are at the old point. */
+/* How many the worker may start now. */
 static uint32_t allowed(const struct iso_method *method, uint32_t index)
 {
 	const struct iso_rule_worker *worker = &method->workers[index];
 
+	if (worker->expected)
+		return 0;
 	if (!method->config.capped)
 		return worker->depth;
-	if (!is_collecting(method) && !worker->expected)
+	if (method->updating)
 		return worker->tasks;
 	return worker->tasks > 0 ? worker->tasks - 1 : 0;
 }
@@ -76,6 +81,7 @@ static void update_for(struct iso_method *method, uint32_t index)
 	struct iso_rule_worker *worker = &method->workers[index];
 	uint64_t delay = method->totals.updates - method->oldest;
 
+	assert(method->updating);
 	assert(worker->expected);
 	assert(method->updates_left > 0);
 	if (delay > method->totals.delay_max)
@@ -88,12 +94,12 @@ static void update_for(struct iso_method *method, uint32_t index)
 	worker->has_point = false;
 }
 
-/* Capped: it will deliver nothing more before its update. */
+/* All that it had at its old point is in. */
 static void update_if_idle(struct iso_method *method, uint32_t index)
 {
 	const struct iso_rule_worker *worker = &method->workers[index];
 
-	if (!method->updating || !worker->expected || iso_rule_outstanding(worker) > 0)
+	if (!worker->expected || iso_rule_outstanding(worker) > 0)
 		return;
 	update_for(method, index);
 	refill(method, index);
@@ -110,7 +116,7 @@ static void find_oldest(struct iso_method *method)
 	}
 }
 
-/* Phase 2, with the update for the worker that completed the table first, if it was one. */
+/* Phase 2; first the update for the worker that completed the table, if it was one. */
 static void open_updates(struct iso_method *method, uint32_t first)
 {
 	assert(method->missing == 0);
@@ -120,7 +126,7 @@ static void open_updates(struct iso_method *method, uint32_t first)
 	for (uint32_t i = 0; i < method->config.workers; i++)
 		method->workers[i].expected = iso_rule_present(&method->workers[i]);
 	if (first != ISO_RULE_NONE)
-		update_for(method, first);
+		update_if_idle(method, first);
 	for (uint32_t i = 0; method->config.capped && i < method->config.workers; i++)
 		update_if_idle(method, i);
 }
@@ -208,8 +214,7 @@ static void ringleader_lost(struct iso_method *method, uint32_t index, uint32_t 
 }
 
 /* Into the table of this round; the first entry of a worker may open phase 2. */
-static enum iso_method_verdict collect(struct iso_method *method,
-				       const struct iso_method_arrival *arrival)
+static void collect(struct iso_method *method, const struct iso_method_arrival *arrival)
 {
 	uint32_t worker = arrival->worker;
 	const struct iso_rule_entry *entry = &method->table.entries[worker];
@@ -219,46 +224,29 @@ static enum iso_method_verdict collect(struct iso_method *method,
 		method->missing--;
 	iso_rule_table_add(method, &method->table, arrival);
 	if (is_collecting(method)) {
-		if (method->missing > 0 || method->between)
-			return ISO_METHOD_BUFFERED;
-		open_updates(method, worker);
-		return ISO_METHOD_USED;
+		if (method->missing == 0 && !method->between)
+			open_updates(method, worker);
+		return;
 	}
 	if (newer) /* it had come back */
 		find_oldest(method);
-	update_for(method, worker);
-	return ISO_METHOD_USED;
-}
-
-/* The worker has had its update of this round, or came too late for it. */
-static enum iso_method_verdict keep(struct iso_method *method,
-				    const struct iso_method_arrival *arrival)
-{
-	const struct iso_rule_entry *entry = &method->table.entries[arrival->worker];
-
-	if (arrival->version == method->workers[arrival->worker].point)
-		iso_rule_table_add(method, &method->table_next, arrival);
-	else if (entry->count > 0 && arrival->version == entry->version)
-		iso_rule_table_add(method, &method->table, arrival);
-	else
-		return ISO_METHOD_IGNORED;
-	return ISO_METHOD_BUFFERED;
+	update_if_idle(method, worker);
 }
 
 static enum iso_method_verdict ringleader_arrive(struct iso_method *method,
 						 const struct iso_method_arrival *arrival)
 {
 	const struct iso_rule_worker *worker = &method->workers[arrival->worker];
-	enum iso_method_verdict verdict = ISO_METHOD_IGNORED;
+	uint64_t updates = method->totals.updates;
 
+	assert(arrival->version == worker->point);
 	if (method->updating && !worker->expected)
-		verdict = keep(method, arrival);
-	else if (arrival->version == worker->point)
-		verdict = collect(method, arrival);
+		iso_rule_table_add(method, &method->table_next, arrival);
+	else
+		collect(method, arrival);
 	refill(method, arrival->worker);
-	update_if_idle(method, arrival->worker);
 	settle(method, false);
-	return verdict;
+	return method->totals.updates == updates ? ISO_METHOD_BUFFERED : ISO_METHOD_USED;
 }
 
 const struct iso_rule iso_rule_ringleader = {

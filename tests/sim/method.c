@@ -53,6 +53,7 @@ struct world {
 	uint32_t tasks[WORKERS];
 	uint64_t rounds, updates_at_round;
 	uint64_t started, stopped, lost, late;
+	bool never_disturbed;
 	bool steady;          /* nobody comes, goes or loses work */
 	uint32_t calm_rounds; /* since somebody came, went or lost work; 2: nothing of it is left */
 	double speed[WORKERS];
@@ -203,7 +204,11 @@ static void check_delays(const struct world *world)
 				must(version - world->flights[i].version < world->config.delay_max);
 		/* fallthrough */
 	case ISO_METHOD_RINGMASTER: must(delay_max < world->config.delay_max); break;
-	case ISO_METHOD_RINGLEADER: must(delay_max <= 2 * world->config.workers - 2); break;
+	case ISO_METHOD_RINGLEADER:
+		/* Nothing is thrown away but by those who come and go. */
+		must(!world->never_disturbed || world->oracle.ignored == 0);
+		must(delay_max <= 2 * world->config.workers - 2);
+		break;
 	case ISO_METHOD_MINIBATCH:
 	case ISO_METHOD_RENNALA:
 	case ISO_METHOD_MALENIA:
@@ -380,13 +385,18 @@ static void arrive(struct world *world)
 					      .gradient =
 						  world->config.params > 0 ? values : NULL };
 	trace(flight.stopped ? "late" : "arrive", flight.worker, 1, flight.version);
+	gradient.others = in_flight(world, flight.worker, UINT64_MAX);
+	uint64_t updates = world->oracle.k;
 	enum iso_method_verdict expected = ISO_METHOD_IGNORED;
 	if (flight.stopped)
 		world->late++;
 	else
 		expected = oracle_arrive(&world->oracle, &gradient);
-	must(iso_method_arrive(world->method, &arrival) == expected);
+	enum iso_method_verdict verdict = iso_method_arrive(world->method, &arrival);
 	after_event(world);
+	if (world->oracle.k != updates)
+		expected = ISO_METHOD_USED;
+	must(verdict == expected);
 }
 
 static void lose(struct world *world)
@@ -464,7 +474,7 @@ static void draw_config(struct world *world, enum iso_method_kind kind, bool cap
 		.kind = kind,
 		.workers = 1 + below(world, WORKERS),
 		.params = below(world, 4) > 0 ? PARAMS : 0,
-		.depth_max = world->steady ? 1 : 1 + below(world, 3),
+		.depth_max = 1 + below(world, 3),
 		.batch = 1 + below(world, 12),
 		.delay_max = 1 + below(world, 8),
 		.capped = capped,
@@ -504,6 +514,7 @@ static void run(enum iso_method_kind kind, bool capped, bool steady, uint64_t se
 	world->seed = seed;
 	world->rng.state = seed;
 	world->steady = steady;
+	world->never_disturbed = steady;
 	world->calm_rounds = steady ? 2 : 0;
 	draw_config(world, kind, capped);
 	trace(capped ? "capped" : iso_method_text(kind), world->config.workers,

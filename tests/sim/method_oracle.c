@@ -223,32 +223,20 @@ static enum iso_method_verdict ringleader(struct oracle *oracle,
 					  const struct oracle_gradient *gradient)
 {
 	uint32_t worker = gradient->worker;
-	bool newest = gradient->version == oracle->point[worker];
+	bool is_early = oracle->updating && !oracle->expected[worker];
+	struct oracle_list *table = is_early ? &oracle->next : &oracle->now;
 
-	if (oracle->updating && !oracle->expected[worker]) {
-		if (newest) {
-			drop(oracle, &oracle->next, worker, gradient->version);
-			add(&oracle->next, gradient);
-			return ISO_METHOD_BUFFERED;
-		}
-		for (uint32_t i = 0; i < oracle->now.count; i++) {
-			if (oracle->now.items[i].worker != worker ||
-			    oracle->now.items[i].version != gradient->version)
-				continue;
-			add(&oracle->now, gradient);
-			return ISO_METHOD_BUFFERED;
-		}
-		return ISO_METHOD_IGNORED;
-	}
-	if (!newest)
-		return ISO_METHOD_IGNORED;
-	drop(oracle, &oracle->now, worker, gradient->version);
-	add(&oracle->now, gradient);
+	drop(oracle, table, worker, gradient->version);
+	add(table, gradient);
+	if (is_early)
+		return ISO_METHOD_BUFFERED;
 	if (!oracle->updating) {
 		if (!table_full(oracle) || !oracle->in_round)
 			return ISO_METHOD_BUFFERED;
 		open_phase_2(oracle);
 	}
+	if (gradient->others > 0)
+		return ISO_METHOD_BUFFERED;
 	update_for(oracle, worker);
 	return ISO_METHOD_USED;
 }
@@ -324,7 +312,7 @@ void oracle_join(struct oracle *oracle, uint32_t worker)
 	oracle->present[worker] = true;
 	oracle->point[worker] = oracle->k;
 	oracle->has_point[worker] = false;
-	oracle->start[worker] = 0;
+	oracle->start[worker] = UINT64_MAX; /* none */
 	oracle->expected[worker] = false;
 }
 
@@ -376,7 +364,7 @@ void oracle_settle(struct oracle *oracle, oracle_in_flight_fn *in_flight, const 
 	if (oracle->in_round && !oracle->updating && table_full(oracle) &&
 	    (oracle->begun || flying == 0))
 		open_phase_2(oracle);
-	for (uint32_t i = 0; oracle->config.capped && i < ORACLE_WORKERS; i++)
+	for (uint32_t i = 0; i < ORACLE_WORKERS; i++)
 		if (oracle->expected[i] && is_idle(oracle, i, in_flight(book, i, oracle->point[i])))
 			update_for(oracle, i);
 	oracle->begun = false;

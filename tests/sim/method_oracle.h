@@ -18,6 +18,7 @@ struct oracle_gradient {
 	uint64_t version;
 	double values[ORACLE_PARAMS];
 	bool used;
+	uint32_t others; /* that its worker still has in flight */
 };
 
 struct oracle_list {

@@ -533,24 +533,28 @@ START_TEST(ringleader_lives_with_comers_and_goers)
 }
 END_TEST
 
-START_TEST(ringleader_keeps_one_point_in_an_entry_of_many_threads)
+START_TEST(ringleader_waits_for_all_threads_at_the_old_point)
 {
 	static const struct line lines[] = {
 		{ "j0*2", "+0@0*2" },
 		{ "j1", "+1@0" },
-		{ "a1@0=2", "kept +1@0" },
-		{ "a0@0=4", "used +0@1 x=-3" },
-		{ "a0@0=6", "kept +0@1" }, /* the table still has x0: (5 + 2)/2 next */
-		{ "a1@0=2", "used +1@2 x=-6.5" },
-		{ "a0@1=1", "kept +0@1" },
-		{ "a1@2=1", "used +1@3 x=-7.5" },
-		{ "a0@1=1", "used +0@4 x=-8.5" },
-		{ "a1@3=1", "kept +1@3" },
-		{ "a0@1=9", "void +0@4" }, /* two rounds old */
+		{ "a0@0=4", "kept +0@0" }, /* phase 1: no thread waits */
+		{ "a1@0=2", "used +1@1 x=-3" },
+		{ "a0@0=6", "kept" },             /* one more at x0 is to come */
+		{ "a0@0=8", "used +0@2*2 x=-7" }, /* ((4 + 6 + 8)/3 + 2)/2 */
+		{ "a0@2=1", "kept +0@2" },
+		{ "v0@2", "+0@2" },
+		{ "a1@1=1", "used +1@3 x=-8" },
+		{ "a0@2=4", "kept" },
+		{ "v0@2", "+0@4*2 x=-9.75" }, /* what is lost is not waited for */
 		{ NULL, NULL },
 	};
-	(void)play(make((struct iso_method_config){ .kind = ISO_METHOD_RINGLEADER, .workers = 2 }),
-		   lines);
+	struct iso_method *method =
+	    make((struct iso_method_config){ .kind = ISO_METHOD_RINGLEADER, .workers = 2 });
+	struct iso_method_totals totals = play(method, lines);
+
+	ck_assert_uint_eq(totals.delay_max, 2);
+	ck_assert_uint_eq(totals.ignored + totals.stopped, 0);
 }
 END_TEST
 
@@ -650,7 +654,7 @@ START_TEST(capped_ringleader_never_waits_for_an_idle_worker)
 		 */
 		{ "b1,0", "+0@0 +1@0" },
 		{ "a0@0=2", "kept" },
-		{ "a1@0=4", "used +0@2 +1@2 x=-6 ." }, /* 0 has its update at once */
+		{ "a1@0=4", "used +1@2 +0@2 x=-6 ." }, /* 0 has its update at once */
 		{ "a0@2=1", "kept ." },
 		{ "b1,0", "+0@2" },
 		{ "a1@2=3", "used +1@3 x=-8" },      /* (1 + 3)/2 */
@@ -836,7 +840,7 @@ static void add_rules(TCase *tc)
 	tcase_add_test(tc, ringmaster_with_r_1_equals_serial_sgd);
 	tcase_add_test(tc, ringleader_follows_the_time_line_of_its_poster);
 	tcase_add_test(tc, ringleader_lives_with_comers_and_goers);
-	tcase_add_test(tc, ringleader_keeps_one_point_in_an_entry_of_many_threads);
+	tcase_add_test(tc, ringleader_waits_for_all_threads_at_the_old_point);
 	tcase_add_test(tc, ia2sgd_takes_the_mean_of_the_latest);
 	tcase_add_test(tc, capped_asgd_starts_only_its_allocation);
 	tcase_add_test(tc, capped_ringmaster_counts_what_it_stops_and_ignores);
