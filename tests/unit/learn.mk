@@ -8,6 +8,7 @@ unit_tests += \
 	tests/unit/ras \
 	tests/unit/rule \
 	tests/unit/dispatch \
+	tests/unit/liblinear \
 	tests/unit/model \
 	tests/unit/options \
 	tests/unit/strategy \
