@@ -33,8 +33,10 @@ bench_programs += %D%/idle %D%/react %D%/throughput
 %C%_react_SOURCES = %D%/react.c $(bench_cluster)
 %C%_react_LDADD = tests/demo/libdemo.a $(agent_libs)
 
-# Learning: a worker's gradients.
-bench_programs += %D%/gradient
+# Learning: a worker's gradients, and what comes of them.
+bench_programs += %D%/gradient %D%/liblinear
+%C%_liblinear_SOURCES = %D%/liblinear.c $(bench_common)
+%C%_liblinear_LDADD = $(agent_libs) $(BLAS_LIBS) $(ZLIB_LIBS)
 %C%_gradient_SOURCES = %D%/gradient.c $(bench_common)
 %C%_gradient_LDADD = $(agent_libs) $(BLAS_LIBS) $(ZLIB_LIBS)
 
