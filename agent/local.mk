@@ -91,6 +91,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/sim/scenario_schema.c \
 	%D%/sim/train.h \
 	%D%/sim/train_data.c %D%/sim/train_data.h \
+	%D%/sim/train_machine.c %D%/sim/train_machine.h \
 	%D%/sim/train_plot.c \
 	%D%/sim/train_print.c \
 	%D%/sim/train_problem.c %D%/sim/train_problem.h \

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_SIM_TRAIN_MACHINE_H
+#define ISO_SIM_TRAIN_MACHINE_H
+
+#include "agent/sim/train_world.h"
+#include "lib/ata/strategy.h"
+
+/* What one run is made of; freed together. */
+struct train_machine {
+	const struct train_world *world;
+	const struct scenario_curve *curve;
+	struct train_parameters parameters;
+	bool capped;
+	void *method_memory, *strategy_memory, *speeds_memory, *training_memory;
+	struct iso_method *method;
+	struct iso_strategy *strategy;
+	struct iso_speeds *speeds;
+	struct iso_training *training;
+	size_t bytes;
+};
+
+/* Of a curve, with its parameters; prior rounds have been run. */
+int train_machine_make(const struct train_world *world, const struct scenario_curve *curve,
+		       struct train_machine *ret_machine, struct error *reterr);
+/* Also of one that could not be made, or is zeroed. */
+void train_machine_free(struct train_machine *machine);
+
+#endif
