@@ -16,6 +16,7 @@ dist_scenarios_DATA = \
 	%D%/scenarios/ata-table-2 \
 	%D%/scenarios/many-workers \
 	%D%/scenarios/ringleader \
+	%D%/scenarios/ringleader-capped \
 	%D%/scenarios/ringmaster \
 	%D%/scenarios/ringmaster-capped \
 	%D%/scenarios/share-moving \

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void simulation_set(struct simulation *simulation, const char *format, ...)
 {
@@ -103,6 +104,16 @@ void simulate(struct repro *repro, const struct simulation *simulations, size_t 
 	      struct simulated *results)
 {
 	repro_each(repro, run, simulations, sizeof(*simulations), count, results, sizeof(*results));
+}
+
+bool simulate_has_data(struct repro *repro)
+{
+	static const char folder[] = "/usr/share/datasets/fashion-mnist";
+
+	if (access(folder, R_OK) == 0)
+		return true;
+	repro_note(repro, "left out: no %s (package dataset-fashion-mnist)", folder);
+	return false;
 }
 
 double simulated_round_time(const struct simulated *result)

@@ -40,6 +40,9 @@ struct simulated {
 void simulate(struct repro *repro, const struct simulation *simulations, size_t count,
 	      struct simulated *results);
 
+/* Whether Fashion-MNIST is there; else says that it is not. */
+bool simulate_has_data(struct repro *repro);
+
 /* Means over the rounds, of greedy and of allocating methods alike. */
 double simulated_round_time(const struct simulated *result);
 double simulated_worker_time(const struct simulated *result);
