@@ -104,6 +104,12 @@ void iso_method_set_point(struct iso_method *method, const float *x);
 void iso_method_join(struct iso_method *method, uint32_t worker, uint32_t depth);
 void iso_method_leave(struct iso_method *method, uint32_t worker);
 
+/*
+ * A present worker runs more or fewer at once from now on.  What is in flight goes on: with
+ * fewer it is only followed by less.  Without a meaning where a round has an allocation.
+ */
+void iso_method_set_depth(struct iso_method *method, uint32_t worker, uint32_t depth);
+
 /* naive-optimal only: whether the worker is one of the m* fastest.  At first all are. */
 void iso_method_admit(struct iso_method *method, uint32_t worker, bool admitted);
 

@@ -53,13 +53,30 @@ void iso_method_leave(struct iso_method *method, uint32_t index)
 	assert_valid(method);
 }
 
+static void set_depth(struct iso_method *method, struct iso_rule_worker *worker, uint32_t depth)
+{
+	assert(depth > 0);
+	worker->depth = depth < method->config.depth_max ? depth : method->config.depth_max;
+}
+
+void iso_method_set_depth(struct iso_method *method, uint32_t index, uint32_t depth)
+{
+	struct iso_rule_worker *worker = iso_rule_worker_at(method, index);
+
+	assert_valid(method);
+	assert(iso_rule_present(worker));
+	set_depth(method, worker, depth);
+	if (method->rule->refill != NULL && !method->between)
+		method->rule->refill(method, index);
+	assert_valid(method);
+}
+
 void iso_method_join(struct iso_method *method, uint32_t index, uint32_t depth)
 {
 	struct iso_rule_worker *worker = iso_rule_worker_at(method, index);
 
-	assert(depth > 0);
 	iso_method_leave(method, index);
-	worker->depth = depth < method->config.depth_max ? depth : method->config.depth_max;
+	set_depth(method, worker, depth);
 	worker->point = method->totals.updates;
 	worker->has_point = false;
 	method->present++;
@@ -168,6 +185,17 @@ void iso_rule_start(struct iso_method *method, uint32_t index, uint32_t count)
 	worker->pending += count;
 	method->pending += count;
 	enqueue(method, index);
+}
+
+void iso_rule_fill(struct iso_method *method, uint32_t index)
+{
+	iso_rule_start(method, index, iso_rule_free(iso_rule_worker_at(method, index)));
+}
+
+void iso_rule_fill_lost(struct iso_method *method, uint32_t index, uint32_t count)
+{
+	(void)count;
+	iso_rule_fill(method, index);
 }
 
 void iso_rule_stop(struct iso_method *method, uint32_t index)

@@ -107,10 +107,11 @@ struct iso_rule {
 	enum iso_method_verdict (*arrive)(struct iso_method *method,
 					  const struct iso_method_arrival *arrival);
 	void (*lost)(struct iso_method *method, uint32_t worker, uint32_t count);
-	bool round_sum;  /* needs `sum` */
-	bool table;      /* needs `table` */
-	bool table_next; /* needs `table_next` */
-	bool flights;    /* needs `flights` */
+	void (*refill)(struct iso_method *method, uint32_t worker); /* NULL: by allocation */
+	bool round_sum;                                             /* needs `sum` */
+	bool table;                                                 /* needs `table` */
+	bool table_next;                                            /* needs `table_next` */
+	bool flights;                                               /* needs `flights` */
 	bool same_point; /* all in flight is at the current version */
 	bool last_point; /* all of a worker's is at the point it was last given */
 };
@@ -149,8 +150,20 @@ static inline uint32_t iso_rule_fresh(const struct iso_rule_table *table,
 	return entry->use == table->uses ? entry->fresh : 0;
 }
 
+/* How many more the worker can run at once. */
+static inline uint32_t iso_rule_free(const struct iso_rule_worker *worker)
+{
+	uint32_t outstanding = iso_rule_outstanding(worker);
+
+	return worker->depth > outstanding ? worker->depth - outstanding : 0;
+}
+
 /* Orders `count` more computations of a present worker. */
 void iso_rule_start(struct iso_method *method, uint32_t worker, uint32_t count);
+/* ... as many as it can run at once. */
+void iso_rule_fill(struct iso_method *method, uint32_t worker);
+/* The same as a rule's `lost`. */
+void iso_rule_fill_lost(struct iso_method *method, uint32_t worker, uint32_t count);
 
 /* Stops all that the worker has in flight or ordered. */
 void iso_rule_stop(struct iso_method *method, uint32_t worker);

@@ -24,20 +24,17 @@
 static void refill(struct iso_method *method, uint32_t index)
 {
 	struct iso_rule_worker *worker = &method->workers[index];
-	uint32_t outstanding = iso_rule_outstanding(worker);
-	uint32_t free_slots;
+	uint32_t starts = iso_rule_free(worker);
 
-	assert(worker->depth >= outstanding);
 	if (worker->refused)
 		return;
-	free_slots = worker->depth - outstanding;
 	if (method->config.capped) {
-		if (free_slots > worker->tasks)
-			free_slots = worker->tasks;
-		worker->tasks -= free_slots;
-		method->expected -= free_slots;
+		if (starts > worker->tasks)
+			starts = worker->tasks;
+		worker->tasks -= starts;
+		method->expected -= starts;
 	}
-	iso_rule_start(method, index, free_slots);
+	iso_rule_start(method, index, starts);
 }
 
 /* Capped: nothing may start any more and nothing is to come. */
@@ -131,6 +128,7 @@ const struct iso_rule iso_rule_async = {
 	.begin = async_begin,
 	.arrive = async_arrive,
 	.lost = async_lost,
+	.refill = refill,
 };
 
 static enum iso_method_verdict stops_arrive(struct iso_method *method,
@@ -158,6 +156,7 @@ const struct iso_rule iso_rule_async_stops = {
 	.begin = async_begin,
 	.arrive = stops_arrive,
 	.lost = async_lost,
+	.refill = refill,
 	.flights = true,
 };
 

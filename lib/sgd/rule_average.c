@@ -172,7 +172,7 @@ const struct iso_rule iso_rule_minibatch = {
 static void rennala_join(struct iso_method *method, uint32_t worker)
 {
 	if (!method->between)
-		iso_rule_start(method, worker, method->workers[worker].depth);
+		iso_rule_fill(method, worker);
 }
 
 static void rennala_leave(struct iso_method *method, uint32_t worker, uint32_t gone)
@@ -188,7 +188,7 @@ static void rennala_begin(struct iso_method *method, const uint32_t *tasks)
 	clear(method);
 	for (uint32_t i = 0; i < method->config.workers; i++)
 		if (iso_rule_present(&method->workers[i]))
-			iso_rule_start(method, i, method->workers[i].depth);
+			iso_rule_fill(method, i);
 }
 
 static enum iso_method_verdict rennala_arrive(struct iso_method *method,
@@ -200,7 +200,7 @@ static enum iso_method_verdict rennala_arrive(struct iso_method *method,
 		finish(method, (double)method->config.batch);
 		return ISO_METHOD_USED;
 	}
-	iso_rule_start(method, arrival->worker, 1);
+	iso_rule_fill(method, arrival->worker);
 	return ISO_METHOD_BUFFERED;
 }
 
@@ -209,7 +209,8 @@ const struct iso_rule iso_rule_rennala = {
 	.leave = rennala_leave,
 	.begin = rennala_begin,
 	.arrive = rennala_arrive,
-	.lost = iso_rule_start,
+	.lost = iso_rule_fill_lost,
+	.refill = iso_rule_fill,
 	.round_sum = true,
 	.same_point = true,
 };

@@ -6,7 +6,7 @@
 /*
  * What is in flight, in the order of its versions: ringmaster-stops finds what has become
  * too old at the front.  Versions of STARTs never fall, so new ones go to the end.
- * Worker i has the slots from depth_max i on, as many as it has depth.
+ * Worker i has the slots depth_max i to depth_max (i + 1) - 1.
  */
 
 static uint32_t first_slot(const struct iso_method *method, uint32_t worker)
@@ -53,7 +53,7 @@ static void append(struct iso_method *method, uint32_t slot, uint64_t version)
 void iso_rule_flights_add(struct iso_method *method, uint32_t worker, uint32_t count)
 {
 	uint32_t slot = first_slot(method, worker);
-	uint32_t end = slot + method->workers[worker].depth;
+	uint32_t end = slot + method->config.depth_max;
 
 	for (; slot < end && count > 0; slot++) {
 		if (method->flights[slot].used)
@@ -67,7 +67,7 @@ void iso_rule_flights_add(struct iso_method *method, uint32_t worker, uint32_t c
 bool iso_rule_flight_take(struct iso_method *method, uint32_t worker, uint64_t version)
 {
 	uint32_t slot = first_slot(method, worker);
-	uint32_t end = slot + method->workers[worker].depth;
+	uint32_t end = slot + method->config.depth_max;
 
 	for (; slot < end; slot++) {
 		if (!method->flights[slot].used || method->flights[slot].version != version)
@@ -81,7 +81,7 @@ bool iso_rule_flight_take(struct iso_method *method, uint32_t worker, uint64_t v
 void iso_rule_flights_drop(struct iso_method *method, uint32_t worker)
 {
 	uint32_t slot = first_slot(method, worker);
-	uint32_t end = slot + method->workers[worker].depth;
+	uint32_t end = slot + method->config.depth_max;
 
 	for (; slot < end; slot++)
 		if (method->flights[slot].used)

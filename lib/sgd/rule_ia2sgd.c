@@ -39,7 +39,7 @@ static void ia2sgd_join(struct iso_method *method, uint32_t worker)
 {
 	if (method->table.entries[worker].count == 0)
 		method->missing++;
-	iso_rule_start(method, worker, method->workers[worker].depth);
+	iso_rule_fill(method, worker);
 }
 
 static void ia2sgd_leave(struct iso_method *method, uint32_t worker, uint32_t gone)
@@ -60,7 +60,7 @@ static enum iso_method_verdict ia2sgd_arrive(struct iso_method *method,
 
 	if (entry->count > 0 && arrival->version < entry->version) {
 		/* With several threads: not the latest. */
-		iso_rule_start(method, arrival->worker, 1);
+		iso_rule_fill(method, arrival->worker);
 		return ISO_METHOD_IGNORED;
 	}
 	if (entry->count == 0)
@@ -73,7 +73,7 @@ static enum iso_method_verdict ia2sgd_arrive(struct iso_method *method,
 		forget_absent(method);
 		verdict = ISO_METHOD_USED;
 	}
-	iso_rule_start(method, arrival->worker, 1);
+	iso_rule_fill(method, arrival->worker);
 	return verdict;
 }
 
@@ -81,6 +81,7 @@ const struct iso_rule iso_rule_ia2sgd = {
 	.join = ia2sgd_join,
 	.leave = ia2sgd_leave,
 	.arrive = ia2sgd_arrive,
-	.lost = iso_rule_start,
+	.lost = iso_rule_fill_lost,
+	.refill = iso_rule_fill,
 	.table = true,
 };

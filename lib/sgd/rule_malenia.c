@@ -53,7 +53,7 @@ static void malenia_join(struct iso_method *method, uint32_t worker)
 	if (count == 0)
 		method->missing++;
 	method->inverse_sum += inverse(count);
-	iso_rule_start(method, worker, method->workers[worker].depth);
+	iso_rule_fill(method, worker);
 }
 
 static void malenia_leave(struct iso_method *method, uint32_t worker, uint32_t gone)
@@ -77,7 +77,7 @@ static void malenia_begin(struct iso_method *method, const uint32_t *tasks)
 	method->inverse_sum = 0;
 	for (uint32_t i = 0; i < method->config.workers; i++)
 		if (iso_rule_present(&method->workers[i]))
-			iso_rule_start(method, i, method->workers[i].depth);
+			iso_rule_fill(method, i);
 }
 
 static enum iso_method_verdict malenia_arrive(struct iso_method *method,
@@ -91,7 +91,7 @@ static enum iso_method_verdict malenia_arrive(struct iso_method *method,
 		method->missing--;
 	if (finish_if_enough(method))
 		return ISO_METHOD_USED;
-	iso_rule_start(method, arrival->worker, 1);
+	iso_rule_fill(method, arrival->worker);
 	return ISO_METHOD_BUFFERED;
 }
 
@@ -100,7 +100,8 @@ const struct iso_rule iso_rule_malenia = {
 	.leave = malenia_leave,
 	.begin = malenia_begin,
 	.arrive = malenia_arrive,
-	.lost = iso_rule_start,
+	.lost = iso_rule_fill_lost,
+	.refill = iso_rule_fill,
 	.table = true,
 	.same_point = true,
 };

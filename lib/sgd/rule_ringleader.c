@@ -59,18 +59,16 @@ static uint32_t allowed(const struct iso_method *method, uint32_t index)
 static void refill(struct iso_method *method, uint32_t index)
 {
 	struct iso_rule_worker *worker = &method->workers[index];
-	uint32_t outstanding = iso_rule_outstanding(worker);
-	uint32_t free_slots = worker->depth - outstanding;
+	uint32_t free_slots = iso_rule_free(worker);
 	uint32_t starts = allowed(method, index);
 
-	assert(worker->depth >= outstanding);
 	if (method->between)
 		return;
 	if (starts > free_slots)
 		starts = free_slots;
 	if (method->config.capped)
 		worker->tasks -= starts;
-	if (starts == 0 && outstanding == 0 && is_collecting(method) &&
+	if (starts == 0 && iso_rule_outstanding(worker) == 0 && is_collecting(method) &&
 	    method->table.entries[index].count == 0)
 		starts = 1;
 	iso_rule_start(method, index, starts);
@@ -255,6 +253,7 @@ const struct iso_rule iso_rule_ringleader = {
 	.begin = ringleader_begin,
 	.arrive = ringleader_arrive,
 	.lost = ringleader_lost,
+	.refill = refill,
 	.table = true,
 	.table_next = true,
 	.last_point = true,

@@ -410,6 +410,20 @@ static void lose(struct world *world)
 	after_event(world);
 }
 
+/* What it had started before goes on, so for a while it may have more. */
+static void rethread(struct world *world)
+{
+	uint32_t worker = below(world, world->config.workers);
+
+	if (world->depth[worker] == 0)
+		return;
+	world->calm_rounds = 0;
+	world->depth[worker] = 1 + below(world, world->config.depth_max);
+	trace("depth", worker, world->depth[worker], world->oracle.k);
+	iso_method_set_depth(world->method, worker, world->depth[worker]);
+	after_event(world);
+}
+
 static void move(struct world *world)
 {
 	struct flight *flight = &world->flights[below(world, world->count)];
@@ -502,7 +516,9 @@ static void one_step(struct world *world)
 		lose(world);
 	else if (what < 10 && world->count > 0)
 		move(world);
-	else if (what < 11 && chance(world, 0.3))
+	else if (what < 11)
+		rethread(world);
+	else if (chance(world, 0.3))
 		restart(world);
 	begin(world);
 }

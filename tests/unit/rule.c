@@ -14,6 +14,7 @@
  * Each rule as a time line.  Events:
  *      j0      worker 0 joins; j0*2: with two threads
  *      l0      it leaves
+ *      t0*2    it has two threads from now on
  *      b2,1    a round begins with this allocation; b: without one
  *      a0@3=5  its gradient 5 at x^3 arrives
  *      v0@3    its computation at x^3 is lost
@@ -124,6 +125,8 @@ static void happen(struct iso_method *method, const char *event, char *text, siz
 		iso_method_join(method, worker, other);
 	else if (event[0] == 'l')
 		iso_method_leave(method, worker);
+	else if (event[0] == 't')
+		iso_method_set_depth(method, worker, other);
 	else if (event[0] == 'b')
 		begin(method, event);
 	else if (event[0] == 'a')
@@ -779,6 +782,32 @@ START_TEST(a_damaged_state_is_refused_and_changes_nothing)
 }
 END_TEST
 
+START_TEST(a_worker_may_have_more_or_fewer_threads)
+{
+	static const struct line lines[] = {
+		{ "j0", "+0@0" },
+		{ "t0*3", "+0@0*2" },
+		{ "a0@0=1", "used +0@1 x=-1" },
+		{ "t0*2", "" },
+		{ "a0@0=1", "used x=-2" }, /* two others are at work */
+		{ "a0@0=1", "used +0@3 x=-3" },
+		{ "t0*9", "+0@3*2" }, /* depth_max is 4 */
+		{ NULL, NULL },
+	};
+	static const struct line by_allocation[] = {
+		{ "j0", "." },
+		{ "t0*2", "." },
+		{ "b2", "+0@0*2" },
+		{ "t0*4", "" },
+		{ NULL, NULL },
+	};
+	(void)play(make((struct iso_method_config){ .kind = ISO_METHOD_ASGD, .workers = 1 }),
+		   lines);
+	(void)play(make((struct iso_method_config){ .kind = ISO_METHOD_MINIBATCH, .workers = 1 }),
+		   by_allocation);
+}
+END_TEST
+
 static struct iso_method *asgd(void)
 {
 	return make((struct iso_method_config){ .kind = ISO_METHOD_ASGD, .workers = 2 });
@@ -853,6 +882,7 @@ Suite *test_suite(void)
 	TCase *tc = tcase_create("rule");
 
 	add_rules(tc);
+	tcase_add_test(tc, a_worker_may_have_more_or_fewer_threads);
 	tcase_add_test(tc, a_saved_state_goes_on_where_it_was);
 	tcase_add_test(tc, a_damaged_state_is_refused_and_changes_nothing);
 	tcase_add_test_raise_signal(tc, dies_of_a_begin_that_is_not_due, SIGABRT);
