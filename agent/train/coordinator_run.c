@@ -110,12 +110,9 @@ void run_set_speed(struct run *run, uint64_t now_ns, uint32_t worker, struct iso
 	if (!slot->is_joined)
 		return;
 	iso_dispatch_set_rate(run->dispatch, now_ns, worker, speed.threads, speed.share_ucpu);
-	/* The method fills so many threads as it was told of; by allocation it does not matter. */
-	if (depth_of(run, speed.threads) > slot->depth && !run->plan.traits.wants_allocation) {
-		take_out(run, now_ns, worker);
-		take_in(run, now_ns, worker);
-		iso_dispatch_drop(run->dispatch, worker);
-	}
+	/* By allocation it does not matter. */
+	slot->depth = depth_of(run, speed.threads);
+	iso_method_set_depth(run->method, worker, slot->depth);
 }
 
 /* A batch's worth of results: what it cost, and what the greedy rule would have paid. */
