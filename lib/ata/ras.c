@@ -12,6 +12,8 @@
 #define GUESSES 24
 /* Probes before the heap takes over, if it is not ready for it sooner. */
 #define PROBES_MAX 48
+/* ... or so many in a row told nothing. */
+#define IN_VAIN_MAX 6
 /* The heap is ready for this many cells and tasks. */
 #define FEW 64u
 
@@ -126,6 +128,8 @@ static double next_level(const struct search *search, int step, uint32_t batch)
 
 static void bisect(struct search *search, uint32_t batch, uint32_t *ret_tasks)
 {
+	int in_vain = 0;
+
 	for (int step = 0; step < PROBES_MAX; step++) {
 		if (search->given == batch ||
 		    (search->count <= FEW && batch - search->given <= FEW))
@@ -136,12 +140,19 @@ static void bisect(struct search *search, uint32_t batch, uint32_t *ret_tasks)
 		/* No float between them: all that is left are ties at high. */
 		if (level <= search->low)
 			return;
+		uint32_t count = search->count;
 		uint64_t total = probe(search, level, batch);
 		narrow(search, level, total <= batch, ret_tasks);
+		bool is_vain = search->count == count &&
+			       total == (total <= batch ? search->given : search->over);
 		if (total <= batch)
 			search->given = total;
 		else
 			search->over = total;
+		/* What does not part is tied. */
+		in_vain = is_vain ? in_vain + 1 : 0;
+		if (in_vain == IN_VAIN_MAX)
+			return;
 	}
 }
 

@@ -92,7 +92,8 @@ struct iso_ata_options {
 	 * Clustering of similar workers: relative tolerance in (0, 1); 0: none.  Workers whose
 	 * means differ by no more than that and two standard errors share their samples:
 	 * a score is raised to (1 - tolerance) times that of all of them together, but never
-	 * above the worker's own mean.  For n >> B with few kinds of machines, where the
+	 * above the worker's own mean.  Who is like no other and has too few times for a score
+	 * gets mean / (1 + width).  For n >> B with few kinds of machines, where the
 	 * papers' widths want hundreds of samples of each worker.  Costs a sort now and then, and
 	 * optimism: two who are not alike are told apart only after a while.
 	 */
@@ -102,8 +103,8 @@ struct iso_ata_options {
 	 * none.  Sums of how much a worker's times exceed, or fall below, its mean (Page's CUSUM,
 	 * half a deviation allowed); beyond the threshold only the times since the sum began
 	 * count, so that the worker is explored anew.  For sudden changes.  Costs a false
-	 * alarm, and some exploring, every 10^4 tasks at 16, every 10^6 at 24, if the
-	 * times are as irregular as exponential ones.
+	 * alarm, and some exploring, every 2 10^4 tasks at 12 and every 3 10^5 at 16, if the
+	 * times are as irregular as exponential ones; at 24 none in many millions.
 	 */
 	double drift;
 	/*

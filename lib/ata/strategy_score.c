@@ -120,32 +120,32 @@ static double clustered_score(const struct iso_strategy *strategy, uint32_t inde
 }
 
 /*
- * A worker whose times have changed is known too little for a score that says anything,
- * but it is not unknown.  A score just above 0 would draw all tasks.
+ * Known too little for a score that says anything, but not unknown: a worker whose times
+ * have changed, or that is like no other.  A score of 0, or just above, would draw all
+ * tasks.  Those of ata-pooled always say something.
  */
-static double reopened_score(struct iso_strategy *strategy, uint32_t index, double score,
-			     double log_term)
+static double timid_score(const struct iso_strategy *strategy, uint32_t index, double log_term)
 {
-	struct iso_strategy_worker *worker = &strategy->workers[index];
+	const struct iso_ata_samples *samples = &strategy->workers[index].samples;
 	const struct iso_ata_width *width = &strategy->config.width;
-	double mean_s = iso_ata_mean_s(&worker->samples);
-	double relative =
-	    strategy->config.kind == ISO_STRATEGY_ATA ? width->alpha_s / mean_s : width->eta;
+	double relative = strategy->config.kind == ISO_STRATEGY_ATA
+			      ? width->alpha_s / iso_ata_mean_s(samples)
+			      : width->eta;
 
-	worker->is_reopened = score < mean_s / 2;
-	if (!worker->is_reopened)
-		return score;
-	return iso_ata_score_reopened(&worker->samples, width->constant * relative, log_term);
+	return iso_ata_score_reopened(samples, width->constant * relative, log_term);
 }
 
 static double score_of(struct iso_strategy *strategy, uint32_t index, double log_term,
 		       double common)
 {
-	const struct iso_strategy_worker *worker = &strategy->workers[index];
+	struct iso_strategy_worker *worker = &strategy->workers[index];
 	double score = bound(strategy, &worker->samples, log_term, common);
+	bool is_weak = strategy->config.kind != ISO_STRATEGY_ATA_POOLED &&
+		       worker->samples.count > 0 && score < iso_ata_mean_s(&worker->samples) / 2;
 
-	if (worker->is_reopened)
-		score = reopened_score(strategy, index, score, log_term);
+	worker->is_reopened &= is_weak;
+	if (is_weak && (worker->is_reopened || strategy->places != NULL))
+		score = timid_score(strategy, index, log_term);
 	if (strategy->places != NULL)
 		score = clustered_score(strategy, index, score, log_term, common);
 	return score;

@@ -104,6 +104,23 @@ START_TEST(drift_is_noticed_soon_and_its_times_are_the_new_ones)
 }
 END_TEST
 
+START_TEST(irregular_times_alone_are_no_drift)
+{
+	struct iso_ata_drift drift = { 0 };
+	struct iso_ata_samples known = { 0 }, since;
+	struct iso_rng rng = { test_seed_base() };
+	unsigned alarms = 0;
+
+	for (int u = 0; u < 300000; u++) {
+		double time_s = 1e-9 - log(1 - iso_rng_unit(&rng));
+
+		alarms += iso_ata_drift_add(&drift, &known, time_s, 24, &since);
+		iso_ata_samples_add(&known, time_s);
+	}
+	ck_assert_uint_eq(alarms, 0);
+}
+END_TEST
+
 START_TEST(one_long_time_is_no_drift)
 {
 	struct iso_ata_drift drift = { 0 };
@@ -394,8 +411,10 @@ START_TEST(workers_that_are_alike_share_their_samples)
 	ck_assert_double_eq_tol(iso_strategy_scores(strategy)[1],
 				0.9 * iso_ata_score_empirical(&both, &width, iso_ata_log_term(5)),
 				1e-9);
-	/* Alone it has no score, and the well-known one's own is the better. */
-	ck_assert_double_eq(iso_strategy_scores(strategy)[2], 0);
+	/* Alone it has a timid score, and the well-known one's own is the better. */
+	struct iso_ata_samples alone = { 20, 4, 0 };
+	ck_assert_double_eq_tol(iso_strategy_scores(strategy)[2],
+				iso_ata_score_reopened(&alone, 2, iso_ata_log_term(5)), 1e-9);
 	ck_assert_double_gt(iso_strategy_scores(strategy)[0], 0.95);
 	free(strategy);
 	/* Within the errors of few samples, yet never said to be slower than its own mean. */
@@ -435,6 +454,18 @@ START_TEST(a_changed_worker_is_explored_anew_and_draws_not_all_tasks)
 	ck_assert_double_gt(iso_strategy_scores(strategy)[1], 1);
 	ck_assert_double_lt(iso_strategy_scores(strategy)[1], 10);
 	ck_assert_uint_le(tasks[1], 1);
+	free(strategy);
+	/* Nor with ata-pooled, which has no width to go by. */
+	strategy = make(ISO_STRATEGY_ATA_POOLED, 8, &(struct iso_ata_options){ .drift = 24 });
+	for (uint32_t i = 0; i < WORKERS; i++)
+		for (int u = 0; u < 400; u++)
+			observe(strategy, i, 0.9 + 0.1 * (u % 3));
+	for (int u = 0; u < 7; u++)
+		observe(strategy, 1, 20);
+	ck_assert_uint_eq(iso_strategy_drifts(strategy, 1), 1);
+	allocate(strategy, 10, tasks);
+	ck_assert_double_gt(iso_strategy_scores(strategy)[1], 1);
+	ck_assert_double_lt(iso_strategy_scores(strategy)[1], 19);
 	free(strategy);
 	/* What was averaged before the change is past. */
 	strategy = make(ISO_STRATEGY_ATA_EMPIRICAL, 8,
@@ -656,6 +687,7 @@ Suite *test_suite(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, norms_are_those_of_known_distributions);
 	tcase_add_test(tcase, drift_is_noticed_soon_and_its_times_are_the_new_ones);
+	tcase_add_test(tcase, irregular_times_alone_are_no_drift);
 	tcase_add_test(tcase, one_long_time_is_no_drift);
 	tcase_add_test(tcase, the_first_tasks_come_before_all_else);
 	tcase_add_test(tcase, old_times_fade_and_the_bound_looks_back_no_further);
