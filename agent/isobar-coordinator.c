@@ -258,10 +258,13 @@ static void write_report(struct coordinator *coordinator)
 static void finish(struct coordinator *coordinator)
 {
 	uint64_t now_ns = clock_now_ns();
+	struct error error;
 	uint32_t count;
 
 	run_evaluate_now(coordinator->run, now_ns);
 	save(coordinator, now_ns, true);
+	if (run_write_profile(coordinator->run, &error) < 0)
+		log_error("%s", error.text);
 	if (coordinator->options.report != NULL)
 		write_report(coordinator);
 	const struct evaluation_point *points = run_evaluations(coordinator->run, &count);

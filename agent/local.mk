@@ -106,6 +106,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/train/coordinator_open.c \
 	%D%/train/coordinator_options.c \
 	%D%/train/coordinator_plan.c \
+	%D%/train/coordinator_profile.c \
 	%D%/train/coordinator_run.c %D%/train/coordinator_run.h \
 	%D%/train/coordinator_runstate.h \
 	%D%/train/coordinator_save.c \

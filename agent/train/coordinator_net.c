@@ -197,8 +197,13 @@ static void on_ping(struct net *net, uint32_t worker, const struct iso_train_mes
 static void on_bye(struct net *net, uint32_t worker, const struct iso_train_bye *bye,
 		   uint64_t now_ns)
 {
-	log_info("worker %s left: %s", name_of(net, worker),
-		 bye->text[0] != '\0' ? bye->text : "no reason given");
+	const char *text = bye->text[0] != '\0' ? bye->text : "no reason given";
+
+	if (bye->reason == ISO_TRAIN_FAILED)
+		log_warn("worker %s: its task failed: %s; going on without it",
+			 name_of(net, worker), text);
+	else
+		log_info("worker %s left: %s", name_of(net, worker), text);
 	set_state(net, worker, NET_ABSENT, now_ns);
 	run_leave(net->run, now_ns, worker);
 }
@@ -216,12 +221,18 @@ static void dispatch(struct net *net, struct trainmsg *message, uint64_t now_ns)
 		return;
 	}
 	struct peer *peer = &net->peers[worker];
+	bool is_same = trainmsg_same_peer(&peer->address, &message->peer);
 	if (message->message.type == ISO_TRAIN_HELLO) {
 		peer->heard_ns = now_ns;
 		on_hello(net, worker, message, now_ns);
 		return;
 	}
-	if (peer->state != NET_JOINED || !trainmsg_same_peer(&peer->address, &message->peer)) {
+	/* A goodbye may be read after its connection was found closed. */
+	if (peer->state == NET_LOST && is_same && message->message.type == ISO_TRAIN_BYE) {
+		on_bye(net, worker, &message->message.bye, now_ns);
+		return;
+	}
+	if (peer->state != NET_JOINED || !is_same) {
 		/* We have restarted, or have given it up: it shall say hello. */
 		net->counters.out_of_turn++;
 		if (message->message.type != ISO_TRAIN_BYE)

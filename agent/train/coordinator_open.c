@@ -183,6 +183,8 @@ static int open_parts(struct run *run, const struct checkpoint *from, struct err
 	int r = run_open_strategy(run, reterr);
 
 	if (r == 0)
+		r = run_read_profile(run, from != NULL, reterr);
+	if (r == 0)
 		r = run_open_dispatch(run, from != NULL ? from->serial : 0, reterr);
 	if (r < 0)
 		return r;

@@ -10,6 +10,7 @@
 #include "agent/train/coordinator_conf.h"
 #include "agent/train/dataset.h"
 #include "agent/train/evaluate.h"
+#include "lib/ata/score.h"
 #include "lib/sgd/dispatch.h"
 #include "lib/sgd/method.h"
 #include "lib/wire/train.h"
@@ -68,6 +69,9 @@ void run_evaluate_now(struct run *run, uint64_t now_ns);
 /* Writes a checkpoint, if `force` or one is due; a failure is returned each time it is tried. */
 int run_checkpoint(struct run *run, uint64_t now_ns, bool force, struct error *reterr);
 
+/* Writes what was learnt of the workers' speed, if the configuration wants it. */
+int run_write_profile(const struct run *run, struct error *reterr);
+
 /* UINT64_MAX: nothing to do before an event; now_ns or less: at once. */
 uint64_t run_wake_ns(const struct run *run, uint64_t now_ns);
 
@@ -119,6 +123,8 @@ struct run_view {
 	bool has_train_loss;
 	double train_loss;
 	bool exploring;
+	bool is_calibrating;	    /* alpha and eta are not settled yet */
+	struct iso_ata_width width; /* as the allocation has them now */
 	/* Over all terms. */
 	struct iso_method_totals tasks;
 	struct iso_dispatch_totals results;
@@ -135,6 +141,8 @@ struct run_worker_view {
 	double mean_on_cpu_ns; /* 0: none yet */
 	double score;	       /* the strategy's, 0: unknown */
 	bool is_admitted;      /* naive-optimal: one of the fastest */
+	uint32_t drifts;       /* how often its speed was found to have changed */
+	uint32_t cluster;      /* workers with the same number share samples */
 	struct iso_dispatch_worker dispatch;
 };
 struct run_worker_view run_worker_view(const struct run *run, uint32_t worker);

@@ -79,6 +79,8 @@ int run_open_model(struct run *run, const struct dataset *test, struct error *re
 int run_open_strategy(struct run *run, struct error *reterr);
 /* step and decay as they are after `steps` steps, which the method does not know of. */
 int run_open_method(struct run *run, uint64_t steps, struct error *reterr);
+/* Warm start, and the means of ofta. */
+int run_read_profile(struct run *run, bool is_resumed, struct error *reterr);
 int run_open_dispatch(struct run *run, uint64_t serial, struct error *reterr);
 
 /* naive-optimal: who the fastest are by what is known now. */

@@ -99,6 +99,8 @@ static json_t *worker_status(const struct cconf *conf, const struct run *run, co
 	put(object, "suspect", json_boolean(worker.dispatch.suspect));
 	put(object, "given_up", json_boolean(worker.is_given_up));
 	put(object, "admitted", json_boolean(worker.is_admitted));
+	put(object, "drifts", json_integer(worker.drifts));
+	put(object, "cluster", json_integer(worker.cluster));
 	put(object, "mean_on_cpu_ns",
 	    real_or_null(worker.mean_on_cpu_ns > 0, worker.mean_on_cpu_ns));
 	put(object, "score", real_or_null(worker.score > 0, worker.score));
@@ -197,6 +199,9 @@ json_t *coordinator_status(const struct cconf *conf, const struct run *run, cons
 	put(object, "round", integer(view.steps));
 	put(object, "rounds", integer(view.rounds));
 	put(object, "exploring", json_boolean(view.exploring));
+	put(object, "calibrating", json_boolean(view.is_calibrating));
+	put(object, "alpha_s", json_real(view.width.alpha_s));
+	put(object, "eta", json_real(view.width.eta));
 	put(object, "started", json_boolean(view.has_started));
 	put(object, "elapsed_s", seconds(view.elapsed_ns));
 	put(object, "round_age_s", seconds(view.round_age_ns));

@@ -117,6 +117,9 @@ struct run_view run_view(const struct run *run, uint64_t now_ns)
 		.train_loss = run->train_loss,
 		.exploring =
 		    has_started && run->plan.allocates && iso_strategy_exploring(run->strategy),
+		.is_calibrating = run->conf->allocation.calibrate_tasks > 0 &&
+				  !iso_strategy_calibrated(run->strategy),
+		.width = iso_strategy_width(run->strategy),
 		.tasks = tasks,
 		.results = run_result_totals(run),
 		.ignored_cpu_ns = run->ignored_cpu_ns,
@@ -135,6 +138,8 @@ struct run_worker_view run_worker_view(const struct run *run, uint32_t worker)
 		.ledger = slot->ledger,
 		.score = run->plan.allocates ? iso_strategy_scores(run->strategy)[worker] : 0,
 		.is_admitted = slot->is_admitted,
+		.drifts = iso_strategy_drifts(run->strategy, worker),
+		.cluster = iso_strategy_cluster(run->strategy, worker),
 		.dispatch = iso_dispatch_worker(run->dispatch, worker),
 	};
 

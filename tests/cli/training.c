@@ -148,6 +148,47 @@ START_TEST(accuracy_rises_with_each_method)
 }
 END_TEST
 
+/* A first run writes it; the second one's allocation is best from the start. */
+START_TEST(what_a_run_has_learnt_is_there_for_the_next)
+{
+	char more[400], path[128];
+	json_error_t error;
+
+	snprintf(path, sizeof(path), "%s/profile.json", cluster.folder);
+	snprintf(more, sizeof(more),
+		 "training { stop-after-rounds = 20 }\n"
+		 "allocation { strategy = ata-pooled profile = %s }\n",
+		 path);
+	cluster_configure(&cluster, more);
+	cluster_start_coordinator(&cluster, NULL);
+	cluster_start_workers(&cluster);
+	ck_assert_int_eq(cluster_wait(&cluster.coordinator), 0);
+	json_t *profile = json_load_file(path, 0, &error);
+	ck_assert_msg(profile != NULL, "%s", error.text);
+	ck_assert_uint_eq(json_array_size(json_object_get(profile, "workers")), CLUSTER_WORKERS);
+	json_decref(profile);
+
+	snprintf(more, sizeof(more),
+		 "training { stop-after-rounds = 20 }\n"
+		 "allocation { strategy = ofta profile = %s }\n",
+		 path);
+	cluster_configure(&cluster, more);
+	cluster_start_coordinator(&cluster, "--restart");
+	ck_assert_int_eq(cluster_wait(&cluster.coordinator), 0);
+	snprintf(more, sizeof(more), "profile '%s' knows 3 of 3 workers", path);
+	ck_assert_ptr_nonnull(strstr(cluster_said(&cluster, "coordinator.log"), more));
+	/* Times of other tasks are no use. */
+	snprintf(more, sizeof(more),
+		 "training { samples-per-task = 77 }\n"
+		 "allocation { strategy = ofta profile = %s }\n",
+		 path);
+	cluster_configure(&cluster, more);
+	cluster_start_coordinator(&cluster, "--restart");
+	ck_assert_int_eq(cluster_wait(&cluster.coordinator), 1);
+	ck_assert_ptr_nonnull(strstr(cluster_said(&cluster, "coordinator.log"), "77 samples"));
+}
+END_TEST
+
 START_TEST(goes_on_without_a_killed_worker_and_takes_it_back)
 {
 	/* Long enough tasks that the kill meets one in the middle. */
@@ -452,6 +493,7 @@ Suite *test_suite(void)
 			    (int)(sizeof(strategies) / sizeof(strategies[0])));
 	tcase_add_loop_test(tcase, accuracy_rises_with_each_method, 0,
 			    (int)(sizeof(methods) / sizeof(methods[0])));
+	tcase_add_test(tcase, what_a_run_has_learnt_is_there_for_the_next);
 	tcase_add_test(tcase, goes_on_without_a_killed_worker_and_takes_it_back);
 	tcase_add_test(tcase, stops_for_want_of_workers_and_goes_on_when_one_comes);
 	tcase_add_test(tcase, goes_on_from_its_checkpoint_after_a_kill);
