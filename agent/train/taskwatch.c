@@ -188,6 +188,17 @@ static void on_thread_end(void *argument)
 	mine = NULL;
 }
 
+/* A pool's threads have all signals blocked; a crash would then end us without a word. */
+static void unblock_crashes(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < CRASHES; i++)
+		sigaddset(&set, crashes[i]);
+	(void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 /* A stack for the handler, and where the thread's own one ends.  Without them it still works. */
 static void look_at_stack(struct seat *seat)
 {
@@ -222,6 +233,7 @@ static struct seat *take_seat(void)
 	(void)pthread_getcpuclockid(pthread_self(), &seat->clock);
 	pthread_mutex_unlock(&watch.lock);
 	look_at_stack(seat);
+	unblock_crashes();
 	(void)pthread_setspecific(watch.key, seat);
 	return seat;
 }

@@ -28,4 +28,6 @@ unit_tests += %D%/examiner %D%/host %D%/taskwatch
 %C%_examiner_SOURCES = %D%/examiner.c $(task_scene)
 %C%_host_SOURCES = %D%/host.c $(task_scene)
 %C%_taskwatch_SOURCES = %D%/taskwatch.c %D%/task_file.c %D%/task_file.h
+host_tests += %D%/training
+%C%_training_SOURCES = %D%/training.c tests/cli/cluster.c tests/cli/cluster.h $(task_scene)
 endif

@@ -73,8 +73,11 @@ void scene_data(const char *folder)
 void scene_worker_path(char *path, size_t size)
 {
 	const char *builddir = getenv("top_builddir");
+	char *full = realpath(builddir != NULL ? builddir : ".", NULL);
 
-	snprintf(path, size, "%s/agent/isobar-worker", builddir != NULL ? builddir : ".");
+	/* Absolute, as configurations want it. */
+	snprintf(path, size, "%s/agent/isobar-worker", full != NULL ? full : ".");
+	free(full);
 }
 
 /* A build may be in a folder of root's alone. */

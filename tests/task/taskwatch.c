@@ -125,7 +125,11 @@ _Noreturn static void be_worker(const char *path, int report_fd, int said_fd)
 	objective_init(&objective, 1, first.data);
 	if (!fence_intact(&first))
 		taskwatch_fault(ISO_WORKER_OVERRAN, ISO_WORKER_INIT, 0, "wrote beyond");
-	if (pthread_create(&thread, NULL, compute_some, &objective) != 0 ||
+	/* As the pool does. */
+	sigset_t all;
+	sigfillset(&all);
+	if (pthread_sigmask(SIG_SETMASK, &all, NULL) != 0 ||
+	    pthread_create(&thread, NULL, compute_some, &objective) != 0 ||
 	    pthread_join(thread, NULL) != 0)
 		_exit(1);
 	_exit(FINE);
