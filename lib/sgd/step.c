@@ -14,12 +14,6 @@ ISO_HOT void iso_sgd_step(float *restrict x, const float *restrict gradient, uin
 		x[i] -= gamma * gradient[i];
 }
 
-ISO_HOT void iso_sgd_add(float *restrict sum, const float *restrict gradient, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		sum[i] += gradient[i];
-}
-
 ISO_HOT bool iso_sgd_finite(const float *values, uint32_t n)
 {
 	/* The exponent is all ones for NaN and infinity: the sum then reaches the sign bit. */

@@ -8,9 +8,6 @@
 /* x -= gamma g, n floats each; they do not overlap. */
 void iso_sgd_step(float *x, const float *gradient, uint32_t n, float gamma);
 
-/* sum += g. */
-void iso_sgd_add(float *sum, const float *gradient, uint32_t n);
-
 /* Whether all n values are finite. */
 bool iso_sgd_finite(const float *values, uint32_t n);
 

@@ -173,8 +173,12 @@ static void check_totals(const struct world *world)
 static void check_point(const struct world *world)
 {
 	const double *x = iso_method_exact_point(world->method);
+	float rounded[PARAMS];
 
 	must(iso_method_version(world->method) == world->oracle.k);
+	iso_method_point(world->method, rounded);
+	for (uint32_t p = 0; p < world->config.params; p++)
+		must(rounded[p] == (float)x[p]);
 	for (uint32_t p = 0; p < world->config.params; p++)
 		must(fabs(x[p] - world->oracle.x[p]) <= 2e-6 * (1 + (double)world->oracle.k));
 }
