@@ -166,8 +166,8 @@ static uint32_t step_move(struct iso_speeds *speeds)
 uint32_t iso_speeds_step(struct iso_speeds *speeds)
 {
 	assert(iso_speeds_next_s(speeds) < HUGE_VAL);
-	/* A move is not interrupted. */
-	if (speeds->moved == 0 && change_s(speeds) <= move_s(speeds))
+	/* First, so that a move is not interrupted. */
+	if (change_s(speeds) <= move_s(speeds))
 		return step_change(speeds);
 	return step_move(speeds);
 }

@@ -98,6 +98,9 @@ enum iso_status iso_training_init(void *memory, size_t size,
 					   .current_slot = ISO_POINTS_NONE,
 					   .rng = stream(config->seed, UINT64_MAX) };
 	carve(training, at);
+	/* What changes at once has done so before anything begins. */
+	while (config->speeds != NULL && iso_speeds_next_s(config->speeds) <= 0)
+		(void)iso_speeds_step(config->speeds);
 	for (uint32_t w = 0; w < n; w++) {
 		training->workers[w] = (struct iso_training_worker){ .rng = stream(config->seed, w),
 								     .slot = ISO_POINTS_NONE };

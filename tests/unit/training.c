@@ -41,6 +41,7 @@ static void add_strategy(struct run *run, enum iso_strategy_kind kind, uint32_t 
 					      .workers = run->config.workers,
 					      .batch = batch,
 					      .width = { 2, 10, 1 },
+					      .by_rate = true,
 					      .seed = 3 };
 	size_t bytes = iso_strategy_size(&config);
 
@@ -213,6 +214,8 @@ START_TEST(a_running_task_follows_its_speed_exactly)
 	start(&run, (struct iso_method_config){ .kind = ISO_METHOD_ASGD }, NULL);
 	totals = run_until(&run, 12.5, UINT64_MAX, ISO_TRAINING_TIME);
 	ck_assert_uint_eq(totals.computed, 0);
+	ck_assert_double_eq(totals.worker_s, 12.5);
+	ck_assert_double_eq(totals.cpu_s, 10 + 2 * 2.5);
 	totals = run_until(&run, 13, UINT64_MAX, ISO_TRAINING_TIME);
 	ck_assert_uint_eq(totals.computed, 1);
 	ck_assert_double_eq(totals.worker_s, 13);
@@ -223,6 +226,58 @@ START_TEST(a_running_task_follows_its_speed_exactly)
 	totals = run_until(&run, 21.125, UINT64_MAX, ISO_TRAINING_TIME);
 	ck_assert_uint_eq(totals.computed, 2);
 	ck_assert_double_eq(totals.worker_s, 21.125);
+	ck_assert_double_eq(totals.cpu_s, 16 + 2 * 8.125);
+	finish(&run);
+}
+END_TEST
+
+/*
+ * Twice the share halves the wall time and leaves the time on the CPU; half the speed
+ * doubles both.  What the strategy learns is the one or the other.
+ */
+START_TEST(a_strategy_learns_the_time_that_is_asked_for)
+{
+	static const struct iso_speed_change changes[] = { { ISO_SPEED_SHARE, 0, 0, 0, 2 },
+							   { ISO_SPEED_SPEED, 0, 0, 0, 0.25 } };
+
+	for (int wall = 0; wall < 2; wall++) {
+		struct run run = with_constants(1, (const double[]){ 5 });
+
+		add_speeds(&run,
+			   &(struct iso_speeds_config){
+			       .workers = 1, .share = 1, .changes = changes, .change_count = 2 });
+		add_strategy(&run, ISO_STRATEGY_ATA_EMPIRICAL, 3);
+		run.config.observe_wall = wall == 1;
+		start(&run, (struct iso_method_config){ .kind = ISO_METHOD_MINIBATCH }, NULL);
+		(void)run_until(&run, 100, 2, ISO_TRAINING_ROUNDS);
+		struct iso_ata_samples samples = iso_strategy_samples(run.strategy, 0);
+		ck_assert_double_eq(samples.count, 6);
+		ck_assert_double_eq(samples.sum_s, wall == 1 ? 60 : 120);
+		finish(&run);
+	}
+}
+END_TEST
+
+/* Of two alike, the one with four times the share gets four times the tasks, and that is best. */
+START_TEST(a_strategy_knows_the_shares)
+{
+	static const struct iso_speed_change changes[] = { { ISO_SPEED_SHARE, 0, 0, 0, 4 },
+							   { ISO_SPEED_SHARE, 4, 0, 0, 1 } };
+	struct run run = with_constants(2, (const double[]){ 2, 2 });
+	struct iso_training_totals totals;
+
+	add_speeds(&run, &(struct iso_speeds_config){
+			     .workers = 2, .share = 1, .changes = changes, .change_count = 2 });
+	add_strategy(&run, ISO_STRATEGY_OFTA, 5);
+	iso_strategy_set_mean(run.strategy, 0, 2);
+	iso_strategy_set_mean(run.strategy, 1, 2);
+	run.config.means_s = (const double[]){ 2, 2 };
+	start(&run, (struct iso_method_config){ .kind = ISO_METHOD_MINIBATCH }, NULL);
+	/* Two rounds of four tasks and one, of 2 s; then three and two, of 6 s. */
+	totals = run_until(&run, HUGE_VAL, 3, ISO_TRAINING_ROUNDS);
+	ck_assert_double_eq(totals.time_s, 2 + 2 + 6);
+	ck_assert_uint_eq(totals.computed, 15);
+	ck_assert_double_eq(totals.regret_s, 0);
 	finish(&run);
 }
 END_TEST
@@ -560,6 +615,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, an_allocated_round_ends_with_its_last_task);
 	tcase_add_test(tcase, the_regret_is_that_of_the_proxy_loss);
 	tcase_add_test(tcase, a_running_task_follows_its_speed_exactly);
+	tcase_add_test(tcase, a_strategy_learns_the_time_that_is_asked_for);
+	tcase_add_test(tcase, a_strategy_knows_the_shares);
 	tcase_add_test(tcase, workers_come_and_go);
 	tcase_add_test(tcase, a_run_without_workers_is_stuck_until_one_comes);
 	tcase_add_test(tcase, gradients_are_those_of_the_point_that_was_given);
