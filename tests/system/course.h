@@ -10,14 +10,17 @@
  */
 
 #define COURSE_BATCH	  16
-#define COURSE_SHARE_UCPU 400000u
+#define COURSE_SHARE_UCPU 1000000u
 
 /* Every method and allocation there is. */
 struct combination {
 	const char *name;
 	const char *training;	/* what section training says of it */
 	const char *allocation; /* section allocation */
-	bool greedy;		/* computes without a limit to the tasks of a round */
+	unsigned extra;		/* tasks that may start in a round besides the batch */
+	double delay_max;	/* that a gradient may have; 0: any */
+	bool allots;		/* no more than the batch, and the extra, start in a round */
+	bool leaves_out;	/* may leave a worker without work for good */
 };
 extern const struct combination course_combinations[];
 extern const int course_combinations_count;
