@@ -6,8 +6,10 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/quantity.h"
+#include "tests/demo/account.h"
 
 #define SNAPSHOTS_PER_S 50
 /* A rise is one by a tenth of the node's share and 2 % of the budget; a fall a quarter of it. */
@@ -149,6 +151,62 @@ static void accuracy_reached(const struct demo *demo, struct check *check)
 	      goal, cpu_s);
 }
 
+/* No gradient is discarded in silence, and nobody counts another number than the whole. */
+static void gradients_add_up(const struct demo *demo, struct check *check)
+{
+	struct account account = account_of(demo);
+	double sum = 0, wasted_s = 0;
+
+	for (unsigned i = 0; i < ACCOUNT_GRADIENTS; i++)
+		sum += account.gradients[i];
+	for (unsigned i = 0; i < ACCOUNT_WASTES; i++)
+		wasted_s += account.waste_s[i];
+	judge(check,
+	      account.started > 0 && sum == account.started &&
+		  account.started_by_worker == account.started &&
+		  fabs(wasted_s - account.wasted_s) < 1e-6,
+	      "%.0f started, %.0f have a fate, %.0f by the workers' accounts; "
+	      "%.3f s in vain, %.3f s with a reason",
+	      account.started, sum, account.started_by_worker, account.wasted_s, wasted_s);
+}
+
+/* What an allocation lets start: no more than B a round, and again what was lost. */
+static double tasks_allotted(const struct account *account)
+{
+	static const char *const unlimited[] = { "none", "gta" };
+	bool one_more_each =
+	    strcmp(account->method, "sgd-ata") == 0 || strcmp(account->method, "ringleader") == 0;
+
+	for (unsigned i = 0; i < sizeof(unlimited) / sizeof(unlimited[0]); i++)
+		if (strcmp(account->allocation, unlimited[i]) == 0 || one_more_each)
+			return (double)INFINITY;
+	return account->round_tasks * (account->rounds + 1) + account->gradients[ACCOUNT_LOST];
+}
+
+/* Ringmaster's R - 1 and Ringleader's 2n - 2. */
+static double delay_allowed(const struct demo *demo, const struct account *account)
+{
+	if (!isnan(account->delay_limit))
+		return account->delay_limit - 1;
+	if (strcmp(account->method, "ringleader") == 0)
+		return 2.0 * demo->options.nodes - 2;
+	return (double)INFINITY;
+}
+
+static void limits_kept(const struct demo *demo, struct check *check)
+{
+	struct account account = account_of(demo);
+	double tasks = tasks_allotted(&account), delay = delay_allowed(demo, &account);
+
+	if (isinf(tasks) && isinf(delay)) {
+		leave(check, "this method with this allocation has none");
+		return;
+	}
+	judge(check, account.started <= tasks && account.delay_max <= delay,
+	      "%.0f gradients started of %.0f, delay %.0f of %.0f at most", account.started, tasks,
+	      account.delay_max, delay);
+}
+
 static unsigned end_badly(const struct child *child)
 {
 	return child->died || child->stubborn ? 1 : 0;
@@ -189,6 +247,8 @@ unsigned checks_judge(const struct demo *demo, struct check ret_checks[CHECKS_MA
 		{ "node2's share rises when the co-tenant comes", share_rises },
 		{ "node2's share falls when it leaves", share_falls },
 		{ "test accuracy", accuracy_reached },
+		{ "every gradient is accounted for", gradients_add_up },
+		{ "limits of the method and the allocation", limits_kept },
 		{ "all programs lived and ended when asked", everybody_lived },
 		{ "nothing is left behind", nothing_left },
 	};

@@ -10,7 +10,7 @@
  * What must hold after a run.  Each check is judged or says why it is not:
  * none is passed over in silence.
  */
-#define CHECKS_MAX	      12
+#define CHECKS_MAX 12
 /* In shorter runs whether shares follow demand is not judged: the longer the ring, the later. */
 #define CHECKS_PHASES_FROM_S  20
 #define CHECKS_PHASES_NODE_S  5 /* a node */

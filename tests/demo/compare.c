@@ -74,29 +74,42 @@ static void put(FILE *out, int width, int digits, double value)
 		fprintf(out, " %*.*f", width, digits, value);
 }
 
+static void name_run(const json_t *report, char ret_name[64])
+{
+	const json_t *account = json_object_get(report, "account");
+	const char *method = json_string_value(json_object_get(account, "method"));
+	const char *allocation = json_string_value(json_object_get(account, "allocation"));
+
+	if (method == NULL || allocation == NULL)
+		snprintf(ret_name, 64, "?");
+	else if (strcmp(allocation, "none") == 0)
+		snprintf(ret_name, 64, "%s", method);
+	else
+		snprintf(ret_name, 64, "%s + %s", method, allocation);
+}
+
 void compare_print(FILE *out, const json_t *reports)
 {
 	const json_t *report;
 	size_t i;
 
-	fprintf(out, "%-34s %8s %8s %8s %8s %8s %9s %9s %8s\n", "", "accuracy", "updates", "wall/s",
-		"worker/s", "in vain", "computed", "used", "of gta");
+	fprintf(out, "%-32s %8s %7s %8s %8s %8s %8s %8s %9s\n", "", "accuracy", "steps", "worker/s",
+		"in vain", "of gta", "started", "used", "delay max");
 	json_array_foreach (reports, i, report) {
 		const json_t *account = json_object_get(report, "account");
+		const json_t *gradients = json_object_get(account, "gradients");
 		char name[64];
 
-		snprintf(name, sizeof(name), "%s + %s",
-			 json_string_value(json_object_get(account, "method")),
-			 json_string_value(json_object_get(account, "allocation")));
-		fprintf(out, "%-34s", name);
+		name_run(report, name);
+		fprintf(out, "%-32s", name);
 		put(out, 8, 4, number(account, "accuracy"));
-		put(out, 8, 0, number(account, "updates"));
-		put(out, 8, 1, number(account, "wall_s"));
+		put(out, 7, 0, number(account, "steps"));
 		put(out, 8, 1, number(account, "worker_s"));
 		put(out, 8, 1, number(account, "discarded_worker_s"));
-		put(out, 9, 0, number(account, "computed"));
-		put(out, 9, 0, number(account, "used"));
 		put(out, 8, 2, number(account, "worker_s") / number(account, "greedy_worker_s"));
+		put(out, 8, 0, number(gradients, "started"));
+		put(out, 8, 0, number(gradients, "used"));
+		put(out, 9, 0, number(account, "delay_max"));
 		fprintf(out, "%s\n",
 			json_is_true(json_object_get(report, "held")) ? "" : "  something FAILED");
 	}
@@ -122,12 +135,9 @@ static size_t samples_of(const json_t *reports)
 static void add_curve(struct drawing *drawing, size_t run, const json_t *report, double *values)
 {
 	const json_t *samples = json_object_get(report, "samples"), *sample;
-	const json_t *account = json_object_get(report, "account");
 	size_t count = json_array_size(samples), i;
 
-	snprintf(drawing->titles[run], sizeof(drawing->titles[run]), "%s + %s",
-		 json_string_value(json_object_get(account, "method")),
-		 json_string_value(json_object_get(account, "allocation")));
+	name_run(report, drawing->titles[run]);
 	json_array_foreach (samples, i, sample) {
 		values[i] = number(sample, "test_accuracy");
 		values[count + i] = number(sample, "at_s");

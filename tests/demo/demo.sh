@@ -70,15 +70,30 @@ claim() { # WHAT JQ-EXPRESSION
 	[ "$(jq "$2" "$work/json")" = true ] || fail "the report: $1: $(jq -c '.account, .spent, .overhead' "$work/json")"
 }
 claim 'held' '.held'
-claim 'gradients' '.account | .used > 100 and .computed == .used + ([.discarded[]] | add)'
+claim 'gradients' '.account.gradients | .used > 100 and .started == ([del(.started)[]] | add)'
 claim 'worker time' '.account | .worker_s > 0.5 and .worker_s < 1.1 * 0.6 * .wall_s and .discarded_worker_s <= .worker_s'
 claim 'accuracy' '.account.accuracy > 0.3 and .account.accuracy == .samples[-1].test_accuracy'
+claim 'steps' '.account | .method == "minibatch" and .allocation == "ata" and .steps == .rounds and .gradients.used >= 128 * .steps'
+claim 'waste' '.account | .discarded_worker_s - ([.discarded[]] | add) / 1e9 | fabs < 1e-6'
 claim 'the greedy rule' '.account | .greedy_worker_s > 0.3 * .worker_s and .greedy_worker_s < 3 * .worker_s'
 claim 'used by the jobs' '.spent | .used_s > 0.5 and .worst_window > 0 and .worst_window < 1.1'
 claim 'jobs did the work' '.account.worker_s < 1.5 * .spent.used_s'
 claim 'overhead' '[.overhead[] | .cpu_percent < 50 and .rss_bytes > 500000] | all and length == 5'
 claim 'shares' '[.phases[].nodes[].share_cpu] | length == 9 and all(. > 0.04 and . < 0.6)'
 grep -q '</svg>' "$work/svg" || fail 'no picture'
+
+# An asynchronous method, capped by an allocation, and what all are compared by.
+"$demo" --compare ringmaster+ata,ringleader --seconds 5 --nodes 3 --budget 0.6cpu --json "$work/json" \
+	--plot "$work/svg" >"$work/out" 2>&1 &
+pid=$!
+wait $pid || fail "the comparison: exit status $?"
+grep -q '</svg>' "$work/svg" || fail 'no picture of the comparison'
+grep -q '^ringmaster + ata  *0\.' "$work/out" || fail 'no line for ringmaster'
+claim 'both runs' 'length == 2 and all(.[]; .held)'
+claim 'methods' '[.[].account.method] == ["ringmaster", "ringleader"]'
+claim 'delays' '.[0].account | .delay_max <= .delay_limit - 1'
+claim 'delays of ringleader' '.[1].account.delay_max <= 4'
+claim 'a step for each' 'all(.[]; .account | .steps > 20 and .gradients.used >= .steps and .accuracy > 0.3)'
 
 ended_by INT guard 130
 ended_by KILL run 1

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/demo/account.h"
+#include "tests/demo/checks.h"
 #include "tests/demo/compare.h"
 #include "tests/demo/training.h"
 #include "tests/test.h"
@@ -81,29 +82,38 @@ static const char *printed(const struct demo *demo, const json_t *reports)
 	return text;
 }
 
+static const char STATUS[] =
+    "{'method': 'ringmaster', 'allocation': 'ata', 'round': 180, 'rounds': 12,"
+    " 'elapsed_s': 60.04, 'worker_cpu_ns': 50000000000, 'discarded_cpu_ns': 1200000000,"
+    " 'greedy_worker_cpu_ns': 75000000000, 'test_accuracy': 0.8125, 'tasks_per_round': 16,"
+    " 'delay_limit': 8, 'discarded': {'ignored_cpu_ns': 1000000000, 'late_cpu_ns': 0,"
+    " 'abandoned_cpu_ns': 200000000, 'not_finite_cpu_ns': 0},"
+    " 'tasks': {'started': 200, 'used': 180, 'buffered': 0, 'ignored': 12, 'stopped': 1,"
+    " 'lost': 2, 'in_flight': 5, 'delay_mean': 1.25, 'delay_max': 7},"
+    " 'workers': [{'started': 150}, {'started': 50}]}";
+
 START_TEST(says_what_became_of_every_gradient)
 {
 	static struct demo demo;
 
-	demo.training =
-	    parse("{'method': 'synchronous', 'allocation': 'ata', 'round': 12,"
-		  " 'elapsed_s': 60.04, 'worker_cpu_ns': 50000000000,"
-		  " 'discarded_cpu_ns': 1200000000, 'greedy_worker_cpu_ns': 75000000000,"
-		  " 'test_accuracy': 0.8125, 'counters': {'accepted': 190, 'late': 1,"
-		  " 'old': 0, 'abandoned': 2, 'not_finite': 0}}");
+	demo.training = parse(STATUS);
 	ck_assert_str_eq(
 	    printed(&demo, NULL),
-	    "Training: synchronous with ata, 12 rounds in 60.0 s\n"
-	    "  worker time 50.0 s of CPU, 1.2 s of it in vain; the greedy rule would have burnt "
-	    "75.0 s (1.50 times as much)\n"
-	    "  193 gradients computed: 190 used, 3 discarded (1 done elsewhere meanwhile, 2 "
-	    "stopped on the way)\n");
+	    "Training: ringmaster with ata, 180 steps in 60.0 s\n"
+	    "  worker time 50.0 s of CPU, 1.2 s in vain (1.0 s too late for a step, 0.2 s stopped "
+	    "on the way); greedy rounds would have taken 75.0 s (1.50 times as much)\n"
+	    "  200 gradients started: 180 used, 12 too late, 1 stopped, 2 lost with a worker, 5 "
+	    "not finished\n"
+	    "  delay 1.2 steps on average, 7 at most (allowed: 7)\n");
 	json_t *account = account_describe(&demo);
-	ck_assert_int_eq(json_integer_value(json_object_get(account, "computed")), 193);
-	ck_assert_int_eq(json_integer_value(json_object_get(account, "used")), 190);
-	json_t *discarded = json_object_get(account, "discarded");
-	ck_assert_int_eq(json_integer_value(json_object_get(discarded, "abandoned")), 2);
+	const json_t *gradients = json_object_get(account, "gradients");
+	ck_assert_int_eq(json_integer_value(json_object_get(gradients, "started")), 200);
+	ck_assert_int_eq(json_integer_value(json_object_get(gradients, "stopped")), 1);
+	ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(account, "discarded"),
+							    "abandoned_cpu_ns")),
+			 200000000);
 	ck_assert_double_eq_tol(json_real_value(json_object_get(account, "worker_s")), 50, 1e-9);
+	ck_assert_int_eq(json_integer_value(json_object_get(account, "delay_max")), 7);
 	json_decref(account);
 	json_decref(demo.training);
 }
@@ -115,26 +125,70 @@ START_TEST(without_a_status_nothing_is_made_up)
 	json_t *account = account_describe(&demo);
 
 	ck_assert_str_eq(printed(&demo, NULL), "");
-	ck_assert(json_is_null(json_object_get(account, "used")));
+	ck_assert(json_is_null(json_object_get(account, "steps")));
 	ck_assert(json_is_null(json_object_get(account, "accuracy")));
+	ck_assert(json_is_null(json_object_get(json_object_get(account, "gradients"), "used")));
 	json_decref(account);
+}
+END_TEST
+
+/* The check of this name, with one number of the status changed. */
+static enum check_state judged(const char *part, const char *object, const char *key, double value)
+{
+	static struct demo demo;
+	struct check checks[CHECKS_MAX];
+	enum check_state state = 0;
+
+	memset(&demo, 0, sizeof(demo));
+	demo.training = parse(STATUS);
+	if (key != NULL)
+		json_object_set_new(object != NULL ? json_object_get(demo.training, object)
+						   : demo.training,
+				    key, json_real(value));
+	unsigned count = checks_judge(&demo, checks);
+	for (unsigned i = 0; i < count; i++)
+		if (strstr(checks[i].name, part) != NULL)
+			state = checks[i].state;
+	json_decref(demo.training);
+	return state;
+}
+
+START_TEST(a_gradient_without_a_fate_is_found)
+{
+	const char *check = "accounted for";
+
+	ck_assert_int_eq(judged(check, NULL, NULL, 0), CHECK_HELD);
+	ck_assert_int_eq(judged(check, "tasks", "ignored", 11), CHECK_FAILED);
+	ck_assert_int_eq(judged(check, "tasks", "started", 201), CHECK_FAILED);
+	ck_assert_int_eq(judged(check, "discarded", "late_cpu_ns", 1e6), CHECK_FAILED);
+}
+END_TEST
+
+START_TEST(a_limit_that_is_broken_is_found)
+{
+	const char *check = "limits";
+
+	ck_assert_int_eq(judged(check, NULL, NULL, 0), CHECK_HELD);
+	ck_assert_int_eq(judged(check, "tasks", "delay_max", 8), CHECK_FAILED);
+	/* 16 a round, 12 rounds and an open one, and again what was lost: 210. */
+	ck_assert_int_eq(judged(check, "tasks", "started", 210), CHECK_HELD);
+	ck_assert_int_eq(judged(check, "tasks", "started", 211), CHECK_FAILED);
 }
 END_TEST
 
 START_TEST(compares_what_reports_say)
 {
-	json_t *reports =
-	    parse("[{'held': true, 'account': {'method': 'one', 'allocation': 'ata',"
-		  " 'accuracy': 0.8, 'updates': 12, 'wall_s': 60, 'worker_s': 50,"
-		  " 'discarded_worker_s': null, 'computed': 200, 'used': 190,"
-		  " 'greedy_worker_s': 100}},"
-		  " {'held': false, 'account': {'method': 'two', 'allocation': 'gta'}}]");
+	json_t *reports = parse(
+	    "[{'held': true, 'account': {'method': 'one', 'allocation': 'ata', 'accuracy': 0.8,"
+	    " 'steps': 12, 'worker_s': 50, 'discarded_worker_s': null, 'greedy_worker_s': 100,"
+	    " 'delay_max': 3, 'gradients': {'started': 200, 'used': 190}}},"
+	    " {'held': false, 'account': {'method': 'two', 'allocation': 'none'}}]");
 	const char *text = printed(NULL, reports);
 
 	ck_assert_ptr_nonnull(strstr(text,
-				     "one + ata                            0.8000       12 "
-				     "    60.0     50.0        -       200       190     0.50\n"));
-	ck_assert_ptr_nonnull(strstr(text, "two + gta "));
+				     "\none + ata                          0.8000      12 "
+				     "    50.0        -     0.50      200      190         3\n"
+				     "two                                     -"));
 	ck_assert_ptr_nonnull(strstr(text, "-  something FAILED\n"));
 	json_decref(reports);
 }
@@ -149,6 +203,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, takes_a_list_of_runs_apart);
 	tcase_add_test(tcase, says_what_became_of_every_gradient);
 	tcase_add_test(tcase, without_a_status_nothing_is_made_up);
+	tcase_add_test(tcase, a_gradient_without_a_fate_is_found);
+	tcase_add_test(tcase, a_limit_that_is_broken_is_found);
 	tcase_add_test(tcase, compares_what_reports_say);
 	suite_add_tcase(suite, tcase);
 	return suite;
