@@ -64,6 +64,7 @@ void cluster_open(struct cluster *cluster)
 	memset(cluster, 0, sizeof(*cluster));
 	snprintf(cluster->folder, sizeof(cluster->folder), "/tmp/isobar-training.XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(cluster->folder));
+	snprintf(cluster->data, sizeof(cluster->data), DATA);
 	snprintf(cluster->endpoint, sizeof(cluster->endpoint), "tcp://127.0.0.1:%u", find_port());
 	make_key(cluster, "coordinator");
 	make_key(cluster, "stranger");
@@ -162,7 +163,7 @@ const char *const *cluster_worker_arguments(struct cluster *cluster, unsigned in
 					   "--name",
 					   NULL,
 					   "--data",
-					   DATA,
+					   NULL,
 					   "--threads",
 					   "1",
 					   NULL };
@@ -170,6 +171,7 @@ const char *const *cluster_worker_arguments(struct cluster *cluster, unsigned in
 	snprintf(public, sizeof(public), "%s/coordinator.pub", cluster->folder);
 	snprintf(secret, sizeof(secret), "%s/%s.key", cluster->folder, name_of(index));
 	arguments[2] = cluster->endpoint;
+	arguments[10] = cluster->data;
 	/* The stranger says the name of the first one. */
 	arguments[8] = name_of(index % STRANGER);
 	program_path("isobar-worker", ret_path);

@@ -17,6 +17,7 @@
 struct cluster {
 	char folder[64];
 	char endpoint[64];
+	char data[160]; /* the workers'; Fashion-MNIST unless a test says otherwise */
 	pid_t coordinator;
 	pid_t workers[CLUSTER_WORKERS];
 };

@@ -24,6 +24,8 @@ check_PROGRAMS += %D%/answer
 if HAVE_CHECK
 host_tests += %D%/training
 %C%_training_SOURCES = %D%/training.c %D%/cluster.c %D%/cluster.h
+host_tests += %D%/textdata
+%C%_textdata_SOURCES = %D%/textdata.c %D%/cluster.c %D%/cluster.h
 endif
 check_PROGRAMS += %D%/village
 %C%_village_SOURCES = %D%/village.c tests/sim/members.c tests/sim/members.h
