@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/conf/conf.h"
+#include "agent/train/dataset_spec.h"
 #include "lib/quantity.h"
 
 /*
@@ -381,6 +382,11 @@ static int check_training(struct check *check)
 	if (missing != NULL) {
 		error_set(check->reterr, -EINVAL, "training.%s is not set", missing);
 		return at_line(check, line);
+	}
+	if (dataset_spec_check(conf->training.data, check->reterr) < 0) {
+		error_wrap(check->reterr, "training");
+		return at_line(check,
+			       confutil_line(conf_schema(), check->lines, "training", "data"));
 	}
 	if (is_destination(conf->training.coordinator))
 		return 0;
