@@ -47,6 +47,7 @@ void iso_method_leave(struct iso_method *method, uint32_t index)
 		return;
 	uint32_t gone = withdraw(method, index, &method->totals.lost);
 	worker->stop = false;
+	method->depth -= worker->depth;
 	worker->depth = 0;
 	method->present--;
 	method->rule->leave(method, index, gone);
@@ -56,7 +57,9 @@ void iso_method_leave(struct iso_method *method, uint32_t index)
 static void set_depth(struct iso_method *method, struct iso_rule_worker *worker, uint32_t depth)
 {
 	assert(depth > 0);
+	method->depth -= worker->depth;
 	worker->depth = depth < method->config.depth_max ? depth : method->config.depth_max;
+	method->depth += worker->depth;
 }
 
 void iso_method_set_depth(struct iso_method *method, uint32_t index, uint32_t depth)

@@ -68,6 +68,7 @@ struct iso_method {
 	double *sum; /* of the round's gradients (average rules) */
 	struct iso_rule_worker *workers;
 	uint32_t present;
+	uint32_t depth; /* sum over the present workers */
 	uint64_t pending; /* sum over the workers */
 	struct iso_rule_queue orders;
 	bool between;

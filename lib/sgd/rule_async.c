@@ -8,7 +8,8 @@
  *
  * asgd: x -= gamma g, whatever the delay (Ringmaster section 2.2, R infinite; capped: ATA
  *      algorithm 7).
- * delay-adaptive: x -= gamma n / max(n, delay) g, with n the workers that are present.
+ * delay-adaptive: x -= gamma n / max(n, delay) g, with n the computations that the workers
+ *      that are present run at once: in the papers one each.
  * naive-optimal (Ringmaster algorithm 3): asgd, but only admitted workers start.
  * ringmaster (algorithm 4): a gradient with a delay of R or more is ignored, and its worker
  *      starts at the current point.
@@ -97,11 +98,11 @@ static bool in_time(const struct iso_method *method, uint64_t delay)
 
 static double scale_of(const struct iso_method *method, uint64_t delay)
 {
-	double workers = method->present;
+	double n = method->depth;
 
-	if (method->config.kind != ISO_METHOD_DELAY_ADAPTIVE || (double)delay <= workers)
+	if (method->config.kind != ISO_METHOD_DELAY_ADAPTIVE || (double)delay <= n)
 		return 1;
-	return workers / (double)delay;
+	return n / (double)delay;
 }
 
 static enum iso_method_verdict async_arrive(struct iso_method *method,

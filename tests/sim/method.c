@@ -345,6 +345,7 @@ static void join(struct world *world, uint32_t worker)
 	world->depth[worker] = 1 + below(world, world->config.depth_max);
 	world->point[worker] = UINT64_MAX;
 	trace("join", worker, world->depth[worker], world->oracle.k);
+	world->oracle.depth[worker] = world->depth[worker];
 	oracle_join(&world->oracle, worker);
 	iso_method_join(world->method, worker, world->depth[worker]);
 	after_event(world);
@@ -424,6 +425,7 @@ static void rethread(struct world *world)
 	world->calm_rounds = 0;
 	world->depth[worker] = 1 + below(world, world->config.depth_max);
 	trace("depth", worker, world->depth[worker], world->oracle.k);
+	world->oracle.depth[worker] = world->depth[worker];
 	iso_method_set_depth(world->method, worker, world->depth[worker]);
 	after_event(world);
 }

@@ -269,12 +269,14 @@ static enum iso_method_verdict asynchronous(struct oracle *oracle,
 {
 	struct oracle_gradient once = *gradient;
 	uint64_t delay = oracle->k - gradient->version;
-	double scale = 1, n = present(oracle);
+	double scale = 1, n = 0;
 	bool bounded = oracle->config.kind == ISO_METHOD_RINGMASTER ||
 		       oracle->config.kind == ISO_METHOD_RINGMASTER_STOPS;
 
 	if (bounded && delay >= oracle->config.delay_max)
 		return ISO_METHOD_IGNORED;
+	for (uint32_t i = 0; i < ORACLE_WORKERS; i++)
+		n += oracle->present[i] ? oracle->depth[i] : 0;
 	if (oracle->config.kind == ISO_METHOD_DELAY_ADAPTIVE)
 		scale = n / ((double)delay > n ? (double)delay : n);
 	for (uint32_t p = 0; p < ORACLE_PARAMS; p++)

@@ -32,6 +32,7 @@ struct oracle {
 	uint64_t k;
 	uint64_t rounds;
 	bool present[ORACLE_WORKERS];
+	uint32_t depth[ORACLE_WORKERS]; /* set by the caller */
 	uint64_t point[ORACLE_WORKERS]; /* ringleader: version last received */
 	bool has_point[ORACLE_WORKERS]; /* ... and it was started there */
 	uint64_t start[ORACLE_WORKERS]; /* version of its last START: set by the caller */

@@ -372,6 +372,25 @@ START_TEST(delay_adaptive_shrinks_the_step_beyond_n)
 }
 END_TEST
 
+START_TEST(delay_adaptive_counts_threads)
+{
+	static const struct line lines[] = {
+		{ "j0", "+0@0" },
+		{ "j1*2", "+1@0*2" },
+		{ "a0@0=1", "used +0@1 x=-1" },
+		{ "a0@1=1", "used +0@2 x=-2" },
+		{ "a0@2=1", "used +0@3 x=-3" },
+		{ "a1@0=1", "used +1@4 x=-4" }, /* 3 / max(3, 3) */
+		{ "t1*1", "" },
+		{ "a1@0=1", "used x=-4.5" }, /* 2 / max(2, 4) */
+		{ NULL, NULL },
+	};
+	(void)play(
+	    make((struct iso_method_config){ .kind = ISO_METHOD_DELAY_ADAPTIVE, .workers = 2 }),
+	    lines);
+}
+END_TEST
+
 START_TEST(naive_optimal_starts_only_those_admitted)
 {
 	static const struct line lines[] = {
@@ -901,6 +920,7 @@ static void add_rules(TCase *tc)
 	tcase_add_test(tc, sgd_ata_takes_the_mean_of_means);
 	tcase_add_test(tc, asgd_applies_whatever_comes);
 	tcase_add_test(tc, delay_adaptive_shrinks_the_step_beyond_n);
+	tcase_add_test(tc, delay_adaptive_counts_threads);
 	tcase_add_test(tc, naive_optimal_starts_only_those_admitted);
 	tcase_add_test(tc, ringmaster_ignores_delays_of_r);
 	tcase_add_test(tc, ringmaster_stops_what_would_be_ignored);
