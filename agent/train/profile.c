@@ -102,8 +102,9 @@ static int get_worker(const json_t *object, struct profile_worker *ret_worker, s
 	worker.samples.sum_s = count * mean_s;
 	if (count > 1)
 		worker.samples.squares_s2 = (count - 1) * deviation_s * deviation_s;
-	if (!isfinite(worker.samples.sum_s) || !isfinite(worker.samples.squares_s2))
-		return error_set(reterr, -EINVAL, "%g tasks of %g s: too large", count, mean_s);
+	if (!iso_ata_samples_valid(&worker.samples))
+		return error_set(reterr, -EINVAL, "%g tasks of %g s, deviation %g s: cannot be",
+				 count, mean_s, deviation_s);
 	*ret_worker = worker;
 	return 0;
 }

@@ -4,6 +4,29 @@
 #include <assert.h>
 #include <math.h>
 
+/* Fewer samples than that are none, and nobody ever has so many. */
+#define COUNT_MIN 1e-9
+#define COUNT_MAX 1e18
+/* Standard deviations of a billion means are no measurement. */
+#define VARIANCE_MAX 1e18
+
+bool iso_ata_time_valid(double time_s)
+{
+	return time_s >= ISO_ATA_TIME_MIN && time_s <= ISO_ATA_TIME_MAX;
+}
+
+bool iso_ata_samples_valid(const struct iso_ata_samples *samples)
+{
+	if (samples->count == 0)
+		return samples->sum_s == 0 && samples->squares_s2 == 0;
+	if (!(samples->count >= COUNT_MIN && samples->count <= COUNT_MAX))
+		return false;
+	double mean_s = samples->sum_s / samples->count;
+
+	return iso_ata_time_valid(mean_s) && samples->squares_s2 >= 0 &&
+	       samples->squares_s2 / samples->count <= VARIANCE_MAX * mean_s * mean_s;
+}
+
 void iso_ata_samples_add(struct iso_ata_samples *samples, double time_s)
 {
 	assert(time_s >= 0);
@@ -75,7 +98,7 @@ double iso_ata_score_empirical(const struct iso_ata_samples *samples,
 		return 0;
 	double factor = 1 - width->constant * width->eta * relative_width(samples->count, log_term);
 
-	assert(factor < 1);
+	assert(factor <= 1);
 	return factor > 0 ? iso_ata_mean_s(samples) * factor : 0;
 }
 
@@ -97,8 +120,7 @@ double iso_ata_score_pooled(const struct iso_ata_samples *samples, double relati
 	/* What has faded below one sample says no less than one. */
 	double ratio = log_term / (samples->count > 1 ? samples->count : 1);
 
-	return iso_ata_mean_s(samples) /
-	       (1 + sqrt(relative_variance) * (sqrt(2 * ratio) + ratio));
+	return iso_ata_mean_s(samples) / (1 + sqrt(relative_variance) * (sqrt(2 * ratio) + ratio));
 }
 
 double iso_rate_cpus(uint32_t threads, uint64_t share_ucpu)

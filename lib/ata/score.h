@@ -2,6 +2,7 @@
 #ifndef ISO_ATA_SCORE_H
 #define ISO_ATA_SCORE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -26,6 +27,16 @@ struct iso_ata_width {
 	double alpha_s;  /* ATA: bound on the Orlicz psi_1 norm of X_i - mu_i, Assumption 3.1 */
 	double eta;      /* ATA-Empirical: max_i ||X_i||_psi1 / mu_i: 1, in its code 2 */
 };
+
+/* What may be a task time; so far apart that any unit will do, near enough to compute with. */
+#define ISO_ATA_TIME_MIN 1e-15
+#define ISO_ATA_TIME_MAX 1e15
+
+/* NaN is none. */
+bool iso_ata_time_valid(double time_s);
+
+/* Samples from outside: none at all, or such as task times can add up to. */
+bool iso_ata_samples_valid(const struct iso_ata_samples *samples);
 
 /* One more task time. */
 void iso_ata_samples_add(struct iso_ata_samples *samples, double time_s);

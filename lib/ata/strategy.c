@@ -168,7 +168,7 @@ void iso_strategy_set_rate(struct iso_strategy *strategy, uint32_t worker, doubl
 
 void iso_strategy_set_mean(struct iso_strategy *strategy, uint32_t worker, double mean_s)
 {
-	assert(mean_s == 0 || iso_strategy_positive(mean_s));
+	assert(mean_s == 0 || iso_ata_time_valid(mean_s));
 	worker_at(strategy, worker)->given_mean_s = mean_s;
 	strategy->is_stale = true;
 }

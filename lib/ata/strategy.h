@@ -175,7 +175,7 @@ struct iso_ata_task {
 	uint64_t round; /* the round whose task it was; 0: the current one */
 };
 
-/* Ignored unless time, and with by_cost time / cost, is positive and finite. */
+/* Ignored unless time, or with by_cost time / cost, is one (iso_ata_time_valid()). */
 void iso_strategy_observe(struct iso_strategy *strategy, uint32_t worker,
 			  const struct iso_ata_task *task);
 
@@ -221,7 +221,7 @@ uint32_t iso_strategy_drifts(const struct iso_strategy *strategy, uint32_t worke
 /*
  * Warm start: what an earlier run knew of the worker, in place of what is known.
  * No more than `believed` samples' weight is given to it, so that what has changed since
- * is soon unlearnt.  ISO_E_RANGE: not finite, negative, or a mean that is not positive.
+ * is soon unlearnt.  ISO_E_RANGE: none, or no samples of task times.
  */
 ISO_MUST_USE enum iso_status iso_strategy_import(struct iso_strategy *strategy, uint32_t worker,
 						 struct iso_ata_samples samples, double believed);

@@ -40,7 +40,7 @@ void iso_strategy_observe(struct iso_strategy *strategy, uint32_t worker,
 	struct iso_strategy_worker *at = &strategy->workers[worker];
 	double time_s = options->by_cost ? task->time_s / task->cost : task->time_s;
 
-	if (!iso_strategy_positive(time_s))
+	if (!iso_ata_time_valid(time_s))
 		return;
 	if (options->by_round && task->round != 0 && task->round != strategy->round)
 		return;

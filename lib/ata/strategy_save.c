@@ -19,6 +19,10 @@
 #define WORKER_BYTES (9u * 8u)
 #define DRIFT_BYTES  (8u * 8u)
 #define PLACE_BYTES  (4u * 8u)
+/* No run has more rounds. */
+#define ROUND_MAX (1ull << 62)
+/* Scores are times by a rate, or a bound below them: thousandths and less. */
+#define SCALE 1e9
 
 static void put_u64(uint8_t **at, uint64_t value)
 {
@@ -42,20 +46,11 @@ static double get_f64(const uint8_t **at)
 	return iso_double_of_bits(get_u64(at));
 }
 
-/* 0 or positive, and a number. */
-static bool is_sum(double value)
+/* 0, or what may be a time: of a CPU, or by a rate of thousandths or thousands. */
+static bool is_time(double value)
 {
-	return value == 0 || iso_strategy_positive(value);
-}
-
-static bool samples_valid(const struct iso_ata_samples *samples)
-{
-	if (samples->count == 0)
-		return samples->sum_s == 0 && samples->squares_s2 == 0;
-	return iso_strategy_positive(samples->count) &&
-	       samples->count >= ISO_STRATEGY_SAMPLES_MIN &&
-	       iso_strategy_positive(samples->sum_s) && is_sum(samples->squares_s2) &&
-	       iso_strategy_positive(samples->sum_s / samples->count);
+	return value == 0 ||
+	       (value >= ISO_ATA_TIME_MIN / SCALE && value <= ISO_ATA_TIME_MAX * SCALE);
 }
 
 enum iso_status iso_strategy_import(struct iso_strategy *strategy, uint32_t worker,
@@ -63,7 +58,7 @@ enum iso_status iso_strategy_import(struct iso_strategy *strategy, uint32_t work
 {
 	assert(worker < strategy->config.workers);
 	assert(believed > 0);
-	if (!samples_valid(&samples) || !(samples.count > 0))
+	if (!iso_ata_samples_valid(&samples) || !(samples.count > 0))
 		return ISO_E_RANGE;
 	if (samples.count > believed)
 		iso_ata_samples_fade(&samples, believed / samples.count);
@@ -106,7 +101,7 @@ enum iso_status iso_strategy_restore(struct iso_strategy *strategy, const uint8_
 	bool is_calibrated = (flags & CALIBRATED) != 0;
 
 	if (flags > (EXPLORING | CHANGED | STALE | CALIBRATED) || made_round > round ||
-	    clustered > seen)
+	    round > ROUND_MAX || clustered > seen)
 		return ISO_E_MALFORMED;
 	if (is_calibrated && (strategy->config.options.calibrate_tasks == 0 ||
 			      !iso_strategy_positive(alpha_s) || !iso_strategy_positive(eta)))
@@ -150,15 +145,24 @@ static struct iso_ata_samples get_samples(const uint8_t **at, bool *ret_valid)
 	samples.count = get_f64(at);
 	samples.sum_s = get_f64(at);
 	samples.squares_s2 = get_f64(at);
-	*ret_valid &= samples_valid(&samples);
+	*ret_valid &= iso_ata_samples_valid(&samples);
 	return samples;
 }
 
-static double get_sum(const uint8_t **at, bool *ret_valid)
+static double get_time(const uint8_t **at, bool *ret_valid)
 {
 	double value = get_f64(at);
 
-	*ret_valid &= is_sum(value);
+	*ret_valid &= is_time(value);
+	return value;
+}
+
+/* A sum of drift detection. */
+static double get_deviations(const uint8_t **at, bool *ret_valid)
+{
+	double value = get_f64(at);
+
+	*ret_valid &= value >= 0 && value <= ISO_ATA_DRIFT_MAX;
 	return value;
 }
 
@@ -202,21 +206,21 @@ static bool options_of(struct iso_strategy *strategy, uint32_t worker, const uin
 	bool valid = true;
 
 	if (strategy->smoothed != NULL) {
-		double smoothed = get_sum(&at, &valid);
+		double smoothed = get_time(&at, &valid);
 
 		if (is_taken)
 			strategy->smoothed[worker] = smoothed;
 	}
 	for (uint32_t i = 0; i < kept; i++) {
-		double time_s = get_sum(&at, &valid);
+		double time_s = get_time(&at, &valid);
 
 		if (is_taken)
 			strategy->kept[(size_t)worker * kept + i] = time_s;
 	}
 	if (strategy->drift != NULL) {
-		struct iso_ata_drift drift = { .up = get_sum(&at, &valid) };
+		struct iso_ata_drift drift = { .up = get_deviations(&at, &valid) };
 
-		drift.down = get_sum(&at, &valid);
+		drift.down = get_deviations(&at, &valid);
 		drift.slow = get_samples(&at, &valid);
 		drift.fast = get_samples(&at, &valid);
 		if (is_taken)
@@ -244,7 +248,7 @@ enum iso_status iso_strategy_restore_worker(struct iso_strategy *strategy, uint3
 	bool valid = true;
 	struct iso_ata_samples samples = get_samples(&at, &valid);
 	uint64_t seen = get_u64(&at), given_round = get_u64(&at), held = get_u64(&at);
-	double given_mean_s = get_sum(&at, &valid), score = get_sum(&at, &valid);
+	double given_mean_s = get_time(&at, &valid), score = get_time(&at, &valid);
 	uint64_t is_reopened = get_u64(&at);
 
 	if (!valid || held > strategy->config.batch || is_reopened > 1 ||

@@ -36,7 +36,7 @@ static void fade(struct iso_strategy *strategy, uint64_t rounds)
 
 		iso_ata_samples_fade(samples, factor);
 		/* Forgotten. */
-		if (samples->count < ISO_STRATEGY_SAMPLES_MIN)
+		if (!iso_ata_samples_valid(samples))
 			*samples = (struct iso_ata_samples){ 0 };
 	}
 }

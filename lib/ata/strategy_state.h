@@ -59,9 +59,6 @@ static inline bool iso_strategy_positive(double value)
 	return value > 0 && value <= 1.7976931348623157e308;
 }
 
-/* Fewer samples than that are none: they have faded. */
-#define ISO_STRATEGY_SAMPLES_MIN 1e-9
-
 /* Is it one of those that learn? */
 static inline bool iso_strategy_learns(enum iso_strategy_kind kind)
 {

@@ -23,3 +23,9 @@ tests_fuzz_method_SOURCES = tests/fuzz/method.c $(fuzz_main)
 tests_fuzz_method_LDADD = lib/libisobar.a $(BLAS_LIBS)
 tests_fuzz_method_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
 EXTRA_DIST += tests/fuzz/corpus/method
+
+fuzz_targets += tests/fuzz/strategy
+tests_fuzz_strategy_SOURCES = tests/fuzz/strategy.c $(fuzz_main)
+tests_fuzz_strategy_LDADD = lib/libisobar.a
+tests_fuzz_strategy_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
+EXTRA_DIST += tests/fuzz/corpus/strategy

@@ -133,7 +133,7 @@ static const struct {
 	{ HEAD "[{\"name\": \"a\", \"tasks\": 2, \"mean_s\": 1, \"deviation_s\": -1}]}",
 	  "worker 1: deviation_s: -1 is not 0 or more" },
 	{ HEAD "[{\"name\": \"a\", \"tasks\": 1e200, \"mean_s\": 1e200}]}",
-	  "worker 1: 1e+200 tasks of 1e+200 s: too large" },
+	  "worker 1: 1e+200 tasks of 1e+200 s, deviation 0 s: cannot be" },
 };
 
 START_TEST(what_is_no_profile_is_refused_with_file_and_reason)
