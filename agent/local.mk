@@ -129,6 +129,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/train/taskwatch.c %D%/train/taskwatch.h \
 	%D%/train/trainmsg.c %D%/train/trainmsg.h \
 	%D%/train/usertask.c %D%/train/usertask.h \
+	%D%/train/usertask_examine.c \
 	%D%/train/worker_compute.c %D%/train/worker_compute.h \
 	%D%/train/worker_part.c %D%/train/worker_part.h \
 	%D%/train/worker_points.c %D%/train/worker_points.h \

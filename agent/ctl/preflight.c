@@ -25,6 +25,7 @@
 #include "agent/net/curve.h"
 #include "agent/node/journal.h"
 #include "agent/train/spawn.h"
+#include "agent/train/usertask.h"
 #include "lib/quantity.h"
 
 const char *preflight_state_text(enum preflight_state state)
@@ -299,6 +300,19 @@ static void check_group(struct preflight *preflight, const struct conf *conf)
 		    "there is no group '%s'", conf->control_group);
 }
 
+/* A user's task, as far as it can be judged without running it; false: *reterr says why. */
+static bool is_task_fine(const struct conf *conf, uid_t uid, struct error *reterr)
+{
+	uint64_t checksum;
+
+	if (conf->training.task[0] == '\0')
+		return true;
+	int fd = usertask_examine(conf->training.task, uid, &checksum, reterr);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 static void check_worker(struct preflight *preflight, const struct conf *conf)
 {
 	struct spawn_user user;
@@ -325,6 +339,9 @@ static void check_worker(struct preflight *preflight, const struct conf *conf)
 	} else if (conf->training.worker_key[0] != '\0' &&
 		   curve_secret_read(conf->training.worker_key, &keys, &error) < 0) {
 		remedy = "isobarctl keygen, owned by the worker's user, mode 600";
+	} else if (!is_task_fine(conf, conf->training.user[0] != '\0' ? user.uid : geteuid(),
+				 &error)) {
+		remedy = "install it for root, mode 644, or mend training.task";
 	}
 	if (remedy != NULL) {
 		row(preflight, "worker", PREFLIGHT_MISSING, remedy, "%.180s", error.text);

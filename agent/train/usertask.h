@@ -3,6 +3,7 @@
 #define ISO_USERTASK_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "agent/base/error.h"
 #include "lib/isobar/task.h"
@@ -18,11 +19,11 @@ struct usertask {
 };
 
 /*
- * Whether a file may be loaded by this user, and its checksum; runs nothing of
- * it.  It must be a regular file that belongs to root or to this user and that
+ * Whether a file may be loaded by that user, and its checksum; runs nothing of
+ * it.  It must be a regular file that belongs to root or to the user and that
  * nobody else can write to (-EPERM).  Returns a descriptor, or -errno.
  */
-int usertask_examine(const char *path, uint64_t *ret_checksum, struct error *reterr);
+int usertask_examine(const char *path, uid_t uid, uint64_t *ret_checksum, struct error *reterr);
 
 /*
  * Loads it, which runs its constructors.  -EPERM as above; -ENOEXEC: it cannot be

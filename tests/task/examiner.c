@@ -228,6 +228,8 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("examiner");
 	TCase *tcase = tcase_create("children");
 
+	if (task_file_under_valgrind())
+		test_skip_all("a crash would be valgrind's to report");
 	tcase_add_checked_fixture(tcase, open_folder, close_folder);
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, a_task_is_evaluated_without_being_run_here);

@@ -211,6 +211,8 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("host");
 	TCase *tcase = tcase_create("tasks");
 
+	if (task_file_under_valgrind())
+		test_skip_all("a crash would be valgrind's to report");
 	if (!scene_is_for_nobody())
 		test_skip_all("needs a build that user nobody can run");
 	tcase_add_checked_fixture(tcase, setup, teardown);

@@ -41,3 +41,10 @@ void task_file(const char *name, const char *fault, const char *path)
 	ck_assert_int_eq(chmod(path, 0644), 0);
 	free(bytes);
 }
+
+bool task_file_under_valgrind(void)
+{
+	const char *preload = getenv("LD_PRELOAD");
+
+	return preload != NULL && strstr(preload, "vgpreload") != NULL;
+}
