@@ -43,7 +43,7 @@ enum scenario_measure {
 };
 enum scenario_partition { SCENARIO_IID, SCENARIO_DIRICHLET, SCENARIO_SHARED };
 enum scenario_width { SCENARIO_WIDTH_2, SCENARIO_WIDTH_4E };
-enum scenario_statistics { SCENARIO_BY_ARRIVAL, SCENARIO_BY_ROUND };
+enum scenario_statistics { SCENARIO_ASYNCHRONOUS, SCENARIO_BY_ROUND };
 
 /* "NAME": one curve of the comparison. */
 struct scenario_curve {

@@ -218,7 +218,7 @@ group "4" {
 	mean = 8
 }
 theory {
-	variance = 0.01
+	noise-variance = 0.01
 	target = 0.001
 }
 curve "ringmaster" {
