@@ -35,6 +35,7 @@
  */
 
 #define PROGRESS_INTERVAL_NS 1000000000ull
+#define TASK_GRACE_S	     3
 
 struct options {
 	const char *coordinator;
@@ -384,8 +385,19 @@ static int open_all(struct worker *worker, struct error *reterr)
 	return r;
 }
 
+static void on_alarm(int number)
+{
+	(void)number;
+	_exit(EXIT_SUCCESS);
+}
+
 static void close_all(struct worker *worker)
 {
+	/* A user's task may not come back for a long time, and nobody waits for what it does. */
+	if (worker->task.task != NULL) {
+		(void)signal(SIGALRM, on_alarm);
+		(void)alarm(TASK_GRACE_S);
+	}
 	worker->session = session_close(worker->session);
 	if (worker->context != NULL)
 		zmq_ctx_term(worker->context);

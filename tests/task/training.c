@@ -228,6 +228,38 @@ START_TEST(training_goes_on_without_evaluations)
 }
 END_TEST
 
+/* By hand, without an agent that would kill it. */
+START_TEST(a_worker_in_an_endless_task_can_be_ended)
+{
+	const char *arguments[32], *const *usual;
+	char path[256];
+	unsigned count = 0;
+
+	task_file("hostile", "endless:3@birch", task);
+	configure(cluster.folder, "samples-per-task = 16 start-after = 100ms");
+	cluster_start_coordinator(&cluster, NULL);
+	usual = cluster_worker_arguments(&cluster, BIRCH, path);
+	for (; usual[count] != NULL; count++)
+		arguments[count] =
+		    strcmp(usual[count], FASHION_MNIST) == 0 ? cluster.folder : usual[count];
+	arguments[count++] = "--task";
+	arguments[count++] = task;
+	arguments[count] = NULL;
+	cluster.workers[BIRCH] = fork();
+	if (cluster.workers[BIRCH] == 0) {
+		char *const *argv;
+
+		memcpy(&argv, &(const char **){ arguments }, sizeof(argv));
+		execv(path, argv);
+		_exit(127);
+	}
+	wait_for(cluster_worker_number(&cluster, BIRCH, "tasks_done") >= 3);
+	usleep(100000);
+	ck_assert_int_eq(kill(cluster.workers[BIRCH], SIGTERM), 0);
+	ck_assert_int_eq(cluster_wait(&cluster.workers[BIRCH]), 0);
+}
+END_TEST
+
 static const struct {
 	const char *name, *fault, *said;
 } unfit[] = {
@@ -304,6 +336,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_worker_without_numbers_rests_and_the_run_goes_on);
 	tcase_add_test(tcase, a_worker_with_another_file_is_not_taken);
 	tcase_add_test(tcase, training_goes_on_without_evaluations);
+	tcase_add_test(tcase, a_worker_in_an_endless_task_can_be_ended);
 	tcase_add_loop_test(tcase, a_run_does_not_start_with_a_task_that_cannot, 0, COUNT(unfit));
 	if (access(FASHION_MNIST, R_OK) == 0)
 		tcase_add_test(tcase, the_manuals_example_learns);
