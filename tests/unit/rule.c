@@ -736,6 +736,21 @@ START_TEST(capped_ringleader_never_waits_for_an_idle_worker)
 }
 END_TEST
 
+START_TEST(capped_ringleader_goes_on_when_all_have_left_and_one_returns)
+{
+	static const struct line
+	    lines[] = {
+		    { "j0", "." },        { "j1", "." },  { "b0,0", "+0@0 +1@0" },
+		    { "a0@0=2", "kept" }, { "l0", "" },   { "l1", "" },
+		    { "j0", "x=-2 ." }, /* its entry is still there, and nobody else is */
+		    { "b0,0", "+0@1" },   { NULL, NULL },
+	    };
+	(void)play(make((struct iso_method_config){
+		       .kind = ISO_METHOD_RINGLEADER, .workers = 2, .capped = true }),
+		   lines);
+}
+END_TEST
+
 /* IA2SGD with one entry that is used, one that waits, and one in flight. */
 static struct iso_method *with_state(uint8_t **ret_bytes, size_t *ret_size)
 {
@@ -932,6 +947,7 @@ static void add_rules(TCase *tc)
 	tcase_add_test(tc, capped_asgd_starts_only_its_allocation);
 	tcase_add_test(tc, capped_ringmaster_counts_what_it_stops_and_ignores);
 	tcase_add_test(tc, capped_ringleader_never_waits_for_an_idle_worker);
+	tcase_add_test(tc, capped_ringleader_goes_on_when_all_have_left_and_one_returns);
 }
 
 Suite *test_suite(void)
