@@ -50,8 +50,7 @@ static void take_in(struct run *run, uint64_t now_ns, uint32_t worker)
 	iso_strategy_set_present(run->strategy, worker, true);
 	iso_dispatch_join(run->dispatch, now_ns, worker, slot->speed.threads,
 			  slot->speed.share_ucpu);
-	slot->depth = depth_of(run, slot->speed.threads);
-	iso_method_join(run->method, worker, slot->depth);
+	iso_method_join(run->method, worker, depth_of(run, slot->speed.threads));
 }
 
 static void take_out(struct run *run, uint64_t now_ns, uint32_t worker)
@@ -100,7 +99,7 @@ void run_join(struct run *run, uint64_t now_ns, uint32_t worker, struct iso_trai
 
 void run_set_speed(struct run *run, uint64_t now_ns, uint32_t worker, struct iso_train_speed speed)
 {
-	struct slot *slot = &run->slots[worker];
+	const struct slot *slot = &run->slots[worker];
 
 	/* No threads: a PING or PONG that says nothing of them. */
 	if (!slot->is_here || speed.threads == 0 ||
@@ -111,8 +110,7 @@ void run_set_speed(struct run *run, uint64_t now_ns, uint32_t worker, struct iso
 		return;
 	iso_dispatch_set_rate(run->dispatch, now_ns, worker, speed.threads, speed.share_ucpu);
 	/* By allocation it does not matter. */
-	slot->depth = depth_of(run, speed.threads);
-	iso_method_set_depth(run->method, worker, slot->depth);
+	iso_method_set_depth(run->method, worker, depth_of(run, speed.threads));
 }
 
 /* A batch's worth of results: what it cost, and what the greedy rule would have paid. */

@@ -17,7 +17,6 @@ struct slot {
 	bool is_admitted; /* naive-optimal: one of the fastest */
 	uint64_t retry_at_ns;
 	struct iso_train_speed speed;
-	uint32_t depth; /* computations at once, as the method knows it */
 	uint32_t allocation;
 	struct checkpoint_ledger ledger; /* over all terms */
 	/* Of this term. */

@@ -314,6 +314,27 @@ int pool_set_point(struct pool *pool, uint64_t version, float *params)
 	return r;
 }
 
+/* Whether the task is waiting, running or done and not taken yet. */
+static bool has_task(const struct pool *pool, const struct task *task)
+{
+	for (const struct entry *entry = pool->queue; entry != NULL; entry = entry->next)
+		if (entry->task.term == task->term && entry->task.task == task->task)
+			return true;
+	for (const struct entry *entry = pool->done; entry != NULL; entry = entry->next)
+		if (!entry->result.abandoned && entry->result.task.term == task->term &&
+		    entry->result.task.task == task->task)
+			return true;
+	for (uint32_t i = 0; i < pool->threads_count; i++) {
+		const struct thread *thread = &pool->threads[i];
+
+		if (thread->running != NULL && !thread->abandon &&
+		    thread->running->task.term == task->term &&
+		    thread->running->task.task == task->task)
+			return true;
+	}
+	return false;
+}
+
 int pool_submit(struct pool *pool, const struct task *task)
 {
 	struct point *point = NULL;
@@ -321,6 +342,11 @@ int pool_submit(struct pool *pool, const struct task *task)
 	int r = 0;
 
 	pthread_mutex_lock(&pool->lock);
+	/* Ordered again because its lease has ended: it is on its way. */
+	if (task->attempt > 1 && has_task(pool, task)) {
+		pthread_mutex_unlock(&pool->lock);
+		return 0;
+	}
 	if (pool->has_lesson)
 		point = points_take(&pool->points, task->version);
 	if (point == NULL)
@@ -349,7 +375,7 @@ typedef bool match_fn(const struct task *task, const struct task *wanted);
 
 static bool is_same(const struct task *a, const struct task *b)
 {
-	return a->term == b->term && a->task == b->task && a->attempt == b->attempt;
+	return a->term == b->term && a->task == b->task && a->attempt <= b->attempt;
 }
 
 static bool is_older(const struct task *task, const struct task *than)

@@ -48,7 +48,8 @@ void pool_set_lesson(struct pool *pool, const struct lesson *lesson);
 int pool_set_point(struct pool *pool, uint64_t version, float *params);
 
 /*
- * Computes the task at the point of its version.  0; -ENOSPC: POOL_TASKS_MAX are
+ * Computes the task at the point of its version; one that is here already goes on, as
+ * the attempt that it was ordered as first.  0; -ENOSPC: POOL_TASKS_MAX are
  * queued; -ENODATA: no lesson, or nothing is known of this version any more; -ERANGE:
  * more samples than the lesson's tasks have, or none.
  */
@@ -57,7 +58,7 @@ int pool_submit(struct pool *pool, const struct task *task);
 
 /*
  * Forgets a queued task, or lets a running one come back abandoned; task NULL: all.
- * Only term, task and attempt are compared.
+ * Term and task are compared, and the attempt: not one that came after it.
  */
 void pool_cancel(struct pool *pool, const struct task *task);
 

@@ -151,7 +151,6 @@ void iso_board_assign(struct iso_dispatch *dispatch, uint32_t index, uint32_t to
 	if (task->worker != to) {
 		task->before = task->worker;
 		task->worker = to;
-		task->attempt++;
 		uint64_t version = dispatch->points[task->point].version;
 		if (worker->point == NO_POINT || dispatch->points[worker->point].version < version)
 			iso_board_give_point(dispatch, to, task->point);

@@ -27,7 +27,7 @@ enum task_state {
 struct task {
 	enum task_state state;
 	uint32_t generation; /* of the slot: which task of those it has had */
-	uint32_t attempt;    /* the latest handed out */
+	uint32_t attempt;    /* the latest handed out; another one each time */
 	uint32_t worker;
 	uint32_t before;     /* who had it before and may be at it still; NOBODY */
 	uint32_t point;

@@ -110,8 +110,10 @@ static void expire(struct iso_dispatch *dispatch, uint32_t index)
 		worker->backoff++;
 	if (!dispatch->config.movable)
 		dispatch->totals.resent += worker->leased.count;
-	while (worker->leased.count > 0)
+	while (worker->leased.count > 0) {
+		dispatch->tasks[worker->leased.first].attempt++;
 		iso_board_set_state(dispatch, worker->leased.first, after);
+	}
 }
 
 bool iso_dispatch_tick(struct iso_dispatch *dispatch, uint64_t now_ns,

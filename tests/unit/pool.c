@@ -162,6 +162,28 @@ START_TEST(does_each_task_once_whatever_the_number_of_threads)
 }
 END_TEST
 
+/* The coordinator orders again what it has not heard of. */
+START_TEST(computes_a_task_once_however_often_it_is_ordered)
+{
+	pool_set_lesson(pool, &lesson);
+	ck_assert_int_eq(set_point(0, params, sizeof(params)), 0);
+	for (uint32_t attempt = 1; attempt <= 3; attempt++)
+		for (uint32_t i = 0; i < 50; i++)
+			ck_assert_int_eq(submit((struct task){ .task = i, .attempt = attempt }), 0);
+	ck_assert_int_eq(submit((struct task){ .task = 77, .attempt = 1 }), 0);
+	for (uint32_t i = 0; i < 50; i++) {
+		struct task_result result = take();
+
+		ck_assert_uint_lt(result.task.task, 50);
+		ck_assert_uint_eq(result.task.attempt, 1);
+		free(result.gradient);
+	}
+	struct task_result last = take();
+	ck_assert_uint_eq(last.task.task, 77);
+	free(last.gradient);
+}
+END_TEST
+
 START_TEST(forgets_what_was_cancelled)
 {
 	struct task_result result;
@@ -170,9 +192,9 @@ START_TEST(forgets_what_was_cancelled)
 	pool_set_lesson(pool, &lesson);
 	ck_assert_int_eq(set_point(0, params, sizeof(params)), 0);
 	for (uint32_t i = 0; i < 100; i++)
-		ck_assert_int_eq(submit((struct task){ .task = i }), 0);
-	pool_cancel(pool, &(struct task){ .task = 99 });
-	pool_cancel(pool, &(struct task){ .task = 98, .attempt = 1 }); /* another attempt */
+		ck_assert_int_eq(submit((struct task){ .task = i, .attempt = 2 }), 0);
+	pool_cancel(pool, &(struct task){ .task = 99, .attempt = 3 });
+	pool_cancel(pool, &(struct task){ .task = 98, .attempt = 1 }); /* an earlier attempt */
 	do {
 		result = take();
 		ck_assert_uint_ne(result.task.task, 99);
@@ -418,6 +440,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, computes_the_gradient_of_the_tasks_own_batch);
 	tcase_add_test(tcase, refuses_tasks_before_there_is_something_to_compute);
 	tcase_add_test(tcase, does_each_task_once_whatever_the_number_of_threads);
+	tcase_add_test(tcase, computes_a_task_once_however_often_it_is_ordered);
 	tcase_add_test(tcase, forgets_what_was_cancelled);
 	tcase_add_test(tcase, stops_a_running_task_and_says_what_it_cost);
 	tcase_add_test(tcase, each_task_is_computed_at_the_point_of_its_version);
