@@ -41,6 +41,7 @@ static const struct way {
 	unsigned results;
 } WAYS[] = {
 	{ "rounds of 16", "tasks-per-round = 16", "strategy = uta", 16 },
+	{ "a step each", "method = asgd", "", 1 },
 };
 
 /* One side of the comparison: this end of its connections, and what went through. */
