@@ -71,18 +71,36 @@ void course_close(struct course *course)
 	crew_close(&course->crew);
 }
 
-void course_configure(struct course *course, int combination, const char *more)
+static void configure(struct course *course, const char *more, const char *allocation)
 {
 	char text[768];
 
-	course->combination = &course_combinations[combination];
 	snprintf(text, sizeof(text),
 		 "lease { least = 300ms }\n"
 		 "training { tasks-per-round = %d start-after = 1s %s %s }\n"
 		 "allocation { %s }\n",
-		 COURSE_BATCH, course->combination->training, more,
-		 course->combination->allocation);
+		 COURSE_BATCH, course->combination->training, more, allocation);
 	cluster_configure(&course->crew.cluster, text);
+}
+
+void course_configure(struct course *course, int combination, const char *more)
+{
+	course->combination = &course_combinations[combination];
+	configure(course, more, course->combination->allocation);
+}
+
+void course_configure_allocation(struct course *course, const char *strategy,
+				 const char *profile_path)
+{
+	static const struct combination minibatch = {
+		.name = "minibatch", .training = "", .allocation = "", .allots = true
+	};
+	char allocation[256];
+
+	snprintf(allocation, sizeof(allocation), "strategy = %s profile = %s", strategy,
+		 profile_path);
+	course->combination = &minibatch;
+	configure(course, "", allocation);
 }
 
 double course_number(const json_t *object, const char *key)

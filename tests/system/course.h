@@ -36,6 +36,10 @@ void course_close(struct course *course);
 /* Writes the configuration for the combination, and `more` in section training. */
 void course_configure(struct course *course, int combination, const char *more);
 
+/* Method minibatch with this strategy, which learns into that profile or goes by it. */
+void course_configure_allocation(struct course *course, const char *strategy,
+				 const char *profile_path);
+
 /* The coordinator's status, checked; the caller owns it. */
 json_t *course_look(struct course *course);
 /* The same for its last word: ends it and reads its report. */

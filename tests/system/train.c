@@ -2,8 +2,10 @@
 #include "config.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 
+#include "lib/ata/ras.h"
 #include "tests/system/course.h"
 #include "tests/test.h"
 
@@ -76,6 +78,54 @@ START_TEST(a_slow_a_killed_and_a_late_worker_do_no_harm)
 }
 END_TEST
 
+/* Mean times by the profile, and what follows from them for the shares. */
+static void best_allocation(const char *profile_path, const uint64_t *share_ucpu,
+			    uint32_t ret_tasks[CLUSTER_WORKERS])
+{
+	json_t *profile = json_load_file(profile_path, 0, NULL);
+	double scores[CLUSTER_WORKERS], workspace[64];
+
+	ck_assert_ptr_nonnull(profile);
+	for (unsigned i = 0; i < CLUSTER_WORKERS; i++)
+		scores[i] =
+		    course_number(course_worker(profile, i), "mean_s") / (double)share_ucpu[i];
+	json_decref(profile);
+	ck_assert_uint_le(iso_ras_workspace_bytes(CLUSTER_WORKERS), sizeof(workspace));
+	iso_ras(scores, CLUSTER_WORKERS, COURSE_BATCH, workspace, ret_tasks);
+}
+
+/* OFTA knows the means from the start, here those that an earlier run has learnt. */
+START_TEST(ofta_goes_by_the_profile_of_an_earlier_run)
+{
+	static const uint64_t share_ucpu[CLUSTER_WORKERS] = { 800000, 400000, 200000 };
+	uint32_t best[CLUSTER_WORKERS];
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/profile", crew->cluster.folder);
+	course_configure_allocation(&course, "ata", path);
+	cluster_start_coordinator(&crew->cluster, NULL);
+	for (unsigned i = 0; i < CLUSTER_WORKERS; i++)
+		crew_start(crew, i, share_ucpu[i]);
+	course_goes_on(&course, 20 * COURSE_BATCH, "while it learns");
+	json_decref(course_end(&course));
+	best_allocation(path, share_ucpu, best);
+	ck_assert_uint_gt(best[0], best[1]);
+	ck_assert_uint_gt(best[1], best[2]);
+
+	course_configure_allocation(&course, "ofta", path);
+	cluster_start_coordinator(&crew->cluster, "--restart");
+	for (int looks = 0; looks < 20; looks++) {
+		course_goes_on(&course, 1, "with what is known");
+		json_t *status = course_look(&course);
+		ck_assert_str_eq(json_string_value(json_object_get(status, "allocation")), "ofta");
+		for (unsigned i = 0; i < CLUSTER_WORKERS; i++)
+			ck_assert_double_eq(course_number(course_worker(status, i), "allocation"),
+					    best[i]);
+		json_decref(status);
+	}
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("train");
@@ -87,6 +137,7 @@ Suite *test_suite(void)
 	tcase_set_timeout(tcase, 180);
 	tcase_add_loop_test(tcase, a_slow_a_killed_and_a_late_worker_do_no_harm, 0,
 			    course_combinations_count);
+	tcase_add_test(tcase, ofta_goes_by_the_profile_of_an_earlier_run);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
