@@ -151,6 +151,7 @@ static void parse_one(struct options *options, int option, const char *value)
 	case 'a': options->training.allocation = value; break;
 	case 'r': options->training.partition = value; break;
 	case 'A': options->training.alpha = value; break;
+	case 'P': options->training.profile = value; break;
 	case 'l': options->training.learning_rate = value; break;
 	case 'd': options->data = value; break;
 	case 'j': options->json_path = value; break;
@@ -176,6 +177,7 @@ static struct options parse(int argc, char **argv, struct compare *ret_compare)
 		{ "partition", required_argument, NULL, 'r' },
 		{ "alpha", required_argument, NULL, 'A' },
 		{ "learning-rate", required_argument, NULL, 'l' },
+		{ "profile", required_argument, NULL, 'P' },
 		{ "compare", required_argument, NULL, 'c' },
 		{ "data", required_argument, NULL, 'd' },
 		{ "json", required_argument, NULL, 'j' },
@@ -208,6 +210,8 @@ static struct options parse(int argc, char **argv, struct compare *ret_compare)
 		       (double)options.nodes * NODE_UCPU_MIN / ISO_UCPU_PER_CPU);
 	if (options.json_path != NULL)
 		must_be_writable("json", options.json_path);
+	if (options.training.profile != NULL)
+		must_be_writable("profile", options.training.profile);
 	if (options.plot_path != NULL)
 		must_be_writable("plot", options.plot_path);
 	if (training_check(&options, &error) != 0 ||

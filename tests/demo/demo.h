@@ -36,6 +36,7 @@ struct training_options {
 	const char *method, *allocation, *partition;
 	const char *alpha;	   /* of a Dirichlet partition */
 	const char *learning_rate; /* NULL: what suits the method here */
+	const char *profile; /* file with the workers' speeds, of a run before and for one after */
 };
 
 /* The co-tenant visits this one (node2). */

@@ -83,12 +83,13 @@ claim 'shares' '[.phases[].nodes[].share_cpu] | length == 9 and all(. > 0.04 and
 grep -q '</svg>' "$work/svg" || fail 'no picture'
 
 # An asynchronous method, capped by an allocation, and what all are compared by.
-"$demo" --compare ringmaster+ata,ringleader --seconds 5 --nodes 3 --budget 0.6cpu --json "$work/json" \
+"$demo" --compare ringmaster+ata,ringleader --profile "$work/profile" --seconds 5 --nodes 3 --budget 0.6cpu --json "$work/json" \
 	--plot "$work/svg" >"$work/out" 2>&1 &
 pid=$!
 wait $pid || fail "the comparison: exit status $?"
 grep -q '</svg>' "$work/svg" || fail 'no picture of the comparison'
 grep -q '^ringmaster + ata  *0\.' "$work/out" || fail 'no line for ringmaster'
+jq -e '.workers | length == 3 and all(.tasks > 10)' "$work/profile" >/dev/null || fail 'no profile'
 claim 'both runs' 'length == 2 and all(.[]; .held)'
 claim 'methods' '[.[].account.method] == ["ringmaster", "ringleader"]'
 claim 'delays' '.[0].account | .delay_max <= .delay_limit - 1'

@@ -19,6 +19,7 @@
 #include "tests/demo/report.h"
 #include "tests/demo/setup.h"
 #include "tests/demo/table.h"
+#include "tests/demo/training.h"
 #include "tests/demo/watch.h"
 
 #define MS_NS	       1000000u
@@ -254,11 +255,15 @@ static void tell_death(struct child *child)
 /* The observer is last in the row, so that it sees the others leave. */
 static void stop_programs(struct demo *demo)
 {
+	struct error error;
+
 	each_child(demo, tell_death);
 	each_child(demo, stop);
 	watch_drain_observer(demo);
 	for (unsigned i = 0; i < demo->options.nodes; i++)
 		quota_close(&demo->nodes[i].quota);
+	if (training_keep_profile(demo, &error) != 0)
+		fprintf(stderr, "demo: %s\n", error.text);
 	demo->left_behind = setup_remove(demo);
 	demo->cleaned = true;
 }

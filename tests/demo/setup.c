@@ -246,6 +246,8 @@ int setup_files(struct demo *demo, struct error *reterr)
 	if (r == 0)
 		r = write_file(demo, directory, "isobar-coordinator.conf", write_coordinator, 0,
 			       reterr);
+	if (r == 0)
+		r = training_take_profile(demo, reterr);
 	for (unsigned i = 0; i < nodes && r == 0; i++)
 		r = write_file(demo, demo->nodes[i].directory, "isobard.conf", write_node, i,
 			       reterr);

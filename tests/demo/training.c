@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/train/coordinator_conf.h"
 
@@ -81,6 +82,8 @@ void training_write(FILE *out, const struct demo *demo)
 	put_choice(out, "learning-rate", learning_rate(training));
 	fputs("}\nallocation {\n", out);
 	put_choice(out, "strategy", training->allocation);
+	if (training->profile != NULL)
+		fprintf(out, "\tprofile = \"%s/coordinator/profile\"\n", directory);
 	fputs("}\n", out);
 	for (unsigned i = 0; i < demo->options.nodes; i++)
 		fprintf(out, "worker \"%s\" {\n\tpublic-key = '%s'\n}\n", demo->nodes[i].name,
@@ -127,4 +130,36 @@ int training_check(const struct options *options, struct error *reterr)
 	free(conf);
 	free(demo);
 	return r;
+}
+
+/* Where a coordinator without privileges may read and write it. */
+static void inside(const struct demo *demo, char ret_path[DEMO_PATH_BYTES])
+{
+	path_join(ret_path, demo->directory, "coordinator/profile");
+}
+
+int training_take_profile(const struct demo *demo, struct error *reterr)
+{
+	const char *profile = demo->options.training.profile;
+	char path[DEMO_PATH_BYTES];
+
+	inside(demo, path);
+	if (profile == NULL || access(profile, F_OK) != 0)
+		return 0;
+	int r = file_copy(profile, path, 0644, reterr);
+	if (r == 0 && geteuid() == 0 && chown(path, demo->user, demo->gid) != 0)
+		r = error_errno(reterr, -errno, "chown %s", path);
+	return r;
+}
+
+int training_keep_profile(const struct demo *demo, struct error *reterr)
+{
+	const char *profile = demo->options.training.profile;
+	char path[DEMO_PATH_BYTES];
+
+	inside(demo, path);
+	if (profile == NULL || access(path, F_OK) != 0)
+		return 0;
+	(void)unlink(profile); /* that of the run before, or none */
+	return file_copy(path, profile, 0644, reterr);
 }

@@ -22,4 +22,8 @@ void training_write(FILE *out, const struct demo *demo);
  */
 int training_check(const struct options *options, struct error *reterr);
 
+/* The profile that the options name, to the coordinator before the run and back after it. */
+int training_take_profile(const struct demo *demo, struct error *reterr);
+int training_keep_profile(const struct demo *demo, struct error *reterr);
+
 #endif
