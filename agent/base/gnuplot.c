@@ -148,6 +148,8 @@ int chart_draw(const char *path, const char *title, const struct chart *charts, 
 		all &= put_chart(plot.out, &charts[i]);
 	fputs("unset multiplot\n", plot.out);
 	rc = gnuplot_finish(&plot, reterr);
+	if (rc == 0 && !all)
+		unlink(path); /* axes with nothing in them */
 	if (!all)
 		return error_set(reterr, -ENODATA, "%s not drawn: there is nothing to draw", path);
 	return rc;

@@ -21,11 +21,19 @@ static double x_of(const struct scenario *scenario, const struct train_sample *s
 	}
 }
 
+/* What is to be seen on the vertical axis: without a problem nothing is measured. */
+static int y_axis(const struct scenario *scenario)
+{
+	bool none = scenario->plot.y == 0 && scenario->problem.kind == SCENARIO_NO_PROBLEM;
+
+	return none ? 2 : scenario->plot.y;
+}
+
 static double y_of(const struct scenario *scenario, const struct train_sample *sample)
 {
 	const struct iso_training_totals *totals = &sample->totals;
 
-	switch (scenario->plot.y) {
+	switch (y_axis(scenario)) {
 	case 0: return sample->measure;
 	case 1: return totals->regret_s;
 	case 2: return totals->worker_s;
@@ -99,7 +107,7 @@ int train_plot(const char *path, const struct scenario *scenario,
 	const struct chart chart = {
 		.title = "",
 		.x_label = x_labels[scenario->plot.x],
-		.y_label = scenario->plot.y > 0 ? y_labels[scenario->plot.y]
+		.y_label = y_axis(scenario) > 0 ? y_labels[y_axis(scenario)]
 						: measures[scenario->problem.measure],
 		.x_log = scenario->plot.x_log,
 		.y_log = scenario->plot.y_log,

@@ -280,6 +280,28 @@ err "isobar-sim: no scenario 'nowhere', neither here nor in $ISOBAR_SCENARIOS"
 run "$sim" train small example --plot both.svg
 ends 2
 err 'isobar-sim: --plot draws one scenario'
+# Without a problem the drawing is of worker time; and where there is nothing, none is left.
+if command -v gnuplot >/dev/null; then
+	run "$sim" train small --plot small.svg
+	ends 0
+	err ''
+	grep -q 'total worker time' small.svg || complain 'another axis'
+	# Nobody is late with one worker, and nothing has no logarithm.
+	cat >nothing <<-'END'
+		workers = 1
+		batch = 1
+		rounds = 5
+		curve "gta" { allocation = gta }
+		plot {
+			y = discarded
+			y-log = yes
+		}
+	END
+	run "$sim" train nothing --plot empty.png
+	ends 1
+	err 'isobar-sim: empty.png not drawn: there is nothing to draw'
+	[ ! -e empty.png ] || complain 'an empty drawing is left'
+fi
 run "$sim" train small --seeds 0
 ends 2
 err "isobar-sim: --seeds: '0' is no whole number from 1 to 1000"
