@@ -25,6 +25,8 @@
 
 /* A whole evaluation may take this many limits of one call; by then its own watch has failed. */
 #define LIMITS_MAX   10u
+/* And this long to start, on a busy machine and with a large data set. */
+#define START_NS     30000000000ull
 #define PAUSE_NS_MIN 1000000000ull
 #define PAUSE_NS_MAX 60000000000ull
 #define POLL_NS	     10000000ull
@@ -158,7 +160,7 @@ void examiner_wait(const struct examiner *examiner, int wait_ms)
 static int wait_packet(struct examiner *examiner, enum exam_type type,
 		       struct exam_packet *ret_packet, struct error *reterr)
 {
-	uint64_t until_ns = clock_now_ns() + LIMITS_MAX * examiner->config.limit_ns;
+	uint64_t until_ns = clock_now_ns() + START_NS + LIMITS_MAX * examiner->config.limit_ns;
 	int r;
 
 	while ((r = receive(examiner, ret_packet)) == -EAGAIN && clock_now_ns() < until_ns)
@@ -312,6 +314,7 @@ bool examiner_start(struct examiner *examiner, const float *params, uint64_t now
 		(void)ask(examiner, EXAM_EVALUATE, examiner->serial);
 		return true;
 	}
+	examiner->deadline_ns += START_NS;
 	if (start_child(examiner, &error) < 0) {
 		lose(examiner, now_ns, error.text);
 		return false;

@@ -211,8 +211,10 @@ static const struct {
 	  "gradient(): sleeps, and does not wake\n" },
 	{ "exit", TASKWATCH_EXIT_STATUS, ISO_WORKER_EXITED, ISO_WORKER_GRADIENT, 0,
 	  "gradient(): ended the process\n" },
+#ifndef __SANITIZE_ADDRESS__ /* which takes the unwound frames for ones in use */
 	{ "thread-exit", TASKWATCH_EXIT_STATUS, ISO_WORKER_EXITED, ISO_WORKER_GRADIENT, 0,
 	  "gradient(): ended its thread\n" },
+#endif
 	{ "overrun", TASKWATCH_EXIT_STATUS, ISO_WORKER_OVERRAN, ISO_WORKER_GRADIENT, 0,
 	  "gradient(): wrote beyond its gradient\n" },
 	{ "underrun", TASKWATCH_EXIT_STATUS, ISO_WORKER_OVERRAN, ISO_WORKER_GRADIENT, 0,
