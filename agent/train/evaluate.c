@@ -9,10 +9,13 @@
 #include <string.h>
 
 #include "agent/base/clock.h"
+#include "agent/base/log.h"
 #include "agent/train/evaluate_pass.h"
 #include "agent/train/examiner.h"
 
 #define FINISH_WAIT_MS 100
+/* Whoever ends a coordinator waits no longer than this for the last evaluation. */
+#define FINISH_NS 30000000000ull
 
 struct evaluation {
 	/* One of these two. */
@@ -169,10 +172,21 @@ bool evaluation_step(struct evaluation *evaluation, uint64_t now_ns)
 
 void evaluation_finish(struct evaluation *evaluation)
 {
+	uint64_t until_ns = clock_now_ns() + FINISH_NS;
+
 	while (evaluation->is_running) {
-		(void)evaluation_step(evaluation, clock_now_ns());
-		if (evaluation->is_running && evaluation->examiner != NULL)
-			examiner_wait(evaluation->examiner, FINISH_WAIT_MS);
+		uint64_t now_ns = clock_now_ns();
+
+		(void)evaluation_step(evaluation, now_ns);
+		if (!evaluation->is_running || evaluation->examiner == NULL)
+			continue;
+		if (now_ns >= until_ns) {
+			log_warn("evaluation by task '%s': not waited for any longer",
+				 examiner_name(evaluation->examiner));
+			evaluation->is_running = false;
+			return;
+		}
+		examiner_wait(evaluation->examiner, FINISH_WAIT_MS);
 	}
 }
 

@@ -73,7 +73,7 @@ bool evaluation_is_running(const struct evaluation *evaluation);
  */
 bool evaluation_step(struct evaluation *evaluation, uint64_t now_ns);
 
-/* The rest of the one that runs, at once. */
+/* The rest of the one that runs, at once; of a child's after half a minute what there is. */
 void evaluation_finish(struct evaluation *evaluation);
 
 /* When to step; UINT64_MAX: nothing is running. */

@@ -394,6 +394,104 @@ START_TEST(a_task_has_its_own_number_of_samples)
 }
 END_TEST
 
+#define KINDS	 8u
+#define SEQUENCE 1500u
+
+/* What became of the tasks of a sequence, by number. */
+static struct {
+	uint64_t version;
+	bool is_cancelled, is_done;
+} fates[SEQUENCE];
+
+static void set_kind(uint64_t version)
+{
+	memset(params, 0, sizeof(params));
+	params[PARAMS - 1] = (float)(version % KINDS) / 4;
+	ck_assert_int_eq(set_point(version, params, sizeof(params)), 0);
+}
+
+/* Each result is the only one of its task, and right; only what was cancelled is abandoned. */
+static uint32_t take_ready(const double *losses)
+{
+	struct task_result result;
+	uint32_t count = 0;
+
+	for (; pool_take(pool, &result); count++) {
+		uint64_t i = result.task.task;
+
+		ck_assert_uint_lt(i, SEQUENCE);
+		ck_assert(!fates[i].is_done);
+		fates[i].is_done = true;
+		ck_assert_uint_eq(result.task.version, fates[i].version);
+		ck_assert(!result.abandoned || fates[i].is_cancelled);
+		if (!result.abandoned)
+			ck_assert_double_eq_tol(result.loss, losses[result.task.version % KINDS],
+						1e-6);
+		free(result.gradient);
+	}
+	return count;
+}
+
+START_TEST(threads_come_and_go_while_points_and_orders_change)
+{
+	struct iso_rng rng = { test_seed_base() };
+	double losses[KINDS];
+	uint64_t version = KINDS;
+	uint32_t made = 0;
+
+	pool_set_lesson(pool, &lesson);
+	for (uint32_t i = 0; i < KINDS; i++) {
+		set_kind(i);
+		ck_assert_int_eq(submit((struct task){ .version = i, .seed = 5 }), 0);
+		struct task_result result = take();
+		losses[i] = result.loss;
+		free(result.gradient);
+	}
+	set_kind(version);
+	while (made < SEQUENCE) {
+		uint64_t chosen = iso_rng_below(&rng, made + 1);
+
+		switch (iso_rng_below(&rng, 8)) {
+		case 0: set_kind(++version); break;
+		case 1: pool_set_active(pool, 1 + (uint32_t)iso_rng_below(&rng, 3)); break;
+		case 2:
+			/* Before the word, so that nothing comes in between. */
+			if (chosen < made)
+				fates[chosen].is_cancelled = true;
+			pool_cancel(pool, &(struct task){ .task = chosen });
+			break;
+		case 3:
+			if (iso_rng_below(&rng, 8) > 0)
+				break;
+			for (uint32_t i = 0; i < made; i++)
+				fates[i].is_cancelled |= fates[i].version < version;
+			pool_cancel_older(pool, version);
+			break;
+		default:
+			fates[made].version = version;
+			ck_assert_int_eq(
+			    submit((struct task){ .task = made, .version = version, .seed = 5 }),
+			    0);
+			made++;
+			break;
+		}
+		(void)take_ready(losses);
+	}
+	/* What was not cancelled comes, all of it. */
+	for (uint32_t i = 0; i < SEQUENCE; i++) {
+		struct pollfd ready = { .fd = pool_fd(pool), .events = POLLIN };
+
+		while (!fates[i].is_cancelled && !fates[i].is_done)
+			if (take_ready(losses) == 0)
+				ck_assert_int_eq(poll(&ready, 1, WAIT_MS), 1);
+	}
+	pool_cancel(pool, NULL);
+	while (pool_points(pool) > 1)
+		usleep(100);
+	ck_assert_uint_eq(pool_points(pool), 1);
+}
+END_TEST
+
 START_TEST(gives_back_what_could_not_be_passed_on)
 {
 	pool_set_lesson(pool, &lesson);
@@ -448,6 +546,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, stops_all_that_is_older_than_a_version);
 	tcase_add_test(tcase, what_is_no_number_comes_back_abandoned);
 	tcase_add_test(tcase, a_task_has_its_own_number_of_samples);
+	tcase_add_test(tcase, threads_come_and_go_while_points_and_orders_change);
 	tcase_add_test(tcase, gives_back_what_could_not_be_passed_on);
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(threads, threads_follow_the_share_with_slack);
