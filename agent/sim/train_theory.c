@@ -16,8 +16,8 @@ static enum iso_method_kind kind_of(const struct scenario_curve *curve)
 	return kind;
 }
 
-static int choose_by_theory(const struct train_world *world, struct train_parameters *parameters,
-			    struct error *reterr)
+static int choose_by_theory(const struct train_world *world, const struct scenario_curve *curve,
+			    struct train_parameters *parameters, struct error *reterr)
 {
 	const struct scenario *scenario = world->scenario;
 	uint32_t n = (uint32_t)scenario->workers;
@@ -28,7 +28,9 @@ static int choose_by_theory(const struct train_world *world, struct train_parame
 		.kind = parameters->kind,
 		.workers = n,
 		.batch = parameters->batch,
-		.harmonic_batch = iso_theory_harmonic_batch(world->sorted, n),
+		/* Capped by an allocation, fast workers may have one gradient like all others. */
+		.harmonic_batch =
+			curve->allocation != 0 ? 1 : iso_theory_harmonic_batch(world->sorted, n),
 	};
 	struct iso_theory_choice choice;
 
@@ -62,7 +64,7 @@ int train_choose(const struct train_world *world, const struct scenario_curve *c
 		.fastest = (uint32_t)curve->fastest,
 		.step = curve->step,
 	};
-	int r = curve->by_theory ? choose_by_theory(world, &parameters, reterr) : 0;
+	int r = curve->by_theory ? choose_by_theory(world, curve, &parameters, reterr) : 0;
 
 	if (r == 0)
 		*ret_parameters = parameters;

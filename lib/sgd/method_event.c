@@ -253,7 +253,7 @@ void iso_rule_finish(struct iso_method *method, const double *sum, double weight
 	assert(!method->between);
 	if (weight > 0)
 		iso_rule_update(method, sum, weight);
-	for (uint32_t i = 0; i < method->config.workers; i++)
+	for (uint32_t i = 0; iso_rule_outstanding_all(method) > 0; i++)
 		iso_rule_stop(method, i);
 	method->totals.rounds++;
 	method->between = true;

@@ -170,7 +170,7 @@ static double mean(const double *values, uint32_t n)
 
 double iso_theory_harmonic_batch(const double *tau_s, uint32_t n)
 {
-	return tau_s[n - 1] / (2 * mean(tau_s, n));
+	return fmax(1, tau_s[n - 1] / (2 * mean(tau_s, n)));
 }
 
 double iso_theory_time_s(const struct iso_theory_problem *problem, const double *tau_s, uint32_t n)

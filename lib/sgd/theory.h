@@ -76,8 +76,9 @@ double iso_theory_updates_time_s(const double *tau_s, uint32_t n, uint64_t updat
 uint32_t iso_theory_fastest(const double *tau_s, uint32_t n, double variance, double target);
 
 /*
- * B >= tau_n / (2 tau_avg): what ringleader's tables have at least, since a round takes as
- * long as its slowest worker and the others go on meanwhile (Ringleader).
+ * B >= max{1, tau_n / (2 tau_avg)}: what ringleader's tables have at least, since a round takes
+ * as long as its slowest worker and the others go on meanwhile (Ringleader), and no entry
+ * is empty.  Capped, they do not go on: then it is 1.
  */
 double iso_theory_harmonic_batch(const double *tau_s, uint32_t n);
 

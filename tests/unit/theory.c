@@ -146,6 +146,7 @@ START_TEST(times_equal_hand_computed_values)
 	/* sigma^2/eps = 1: 2, 2, 2.5: the smaller m. */
 	ck_assert_uint_eq(iso_theory_fastest(tau_s, 3, 1, 1), 1);
 	EQUAL(iso_theory_harmonic_batch(tau_s, 3), 10.0 / (2 * 13.0 / 3));
+	EQUAL(iso_theory_harmonic_batch(tau_s, 2), 1); /* 2/3 */
 	/* 30 times min of (1 + 2.5/m): 3.5, (2/1.5)2.25 = 3, (3/1.6)(1 + 2.5/3) = 3.4375. */
 	EQUAL(iso_theory_time_s(&problem, tau_s, 3), 90);
 	/* 30 (10 + (13/3) 2.5/3) */
