@@ -171,16 +171,17 @@ static void gradients_add_up(const struct demo *demo, struct check *check)
 }
 
 /* What an allocation lets start: no more than B a round, and again what was lost. */
-static double tasks_allotted(const struct account *account)
+static double tasks_allotted(const struct demo *demo, const struct account *account)
 {
-	static const char *const unlimited[] = { "none", "gta" };
-	bool one_more_each =
-	    strcmp(account->method, "sgd-ata") == 0 || strcmp(account->method, "ringleader") == 0;
+	double round_tasks = account->round_tasks;
 
-	for (unsigned i = 0; i < sizeof(unlimited) / sizeof(unlimited[0]); i++)
-		if (strcmp(account->allocation, unlimited[i]) == 0 || one_more_each)
-			return (double)INFINITY;
-	return account->round_tasks * (account->rounds + 1) + account->gradients[ACCOUNT_LOST];
+	/* Ringleader starts one more each in rounds of its own, which are not counted. */
+	if (strcmp(account->allocation, "none") == 0 || strcmp(account->allocation, "gta") == 0 ||
+	    strcmp(account->method, "ringleader") == 0)
+		return (double)INFINITY;
+	if (strcmp(account->method, "sgd-ata") == 0)
+		round_tasks += demo->options.nodes;
+	return round_tasks * (account->rounds + 1) + account->gradients[ACCOUNT_LOST];
 }
 
 /* Ringmaster's R - 1 and Ringleader's 2n - 2. */
@@ -196,7 +197,7 @@ static double delay_allowed(const struct demo *demo, const struct account *accou
 static void limits_kept(const struct demo *demo, struct check *check)
 {
 	struct account account = account_of(demo);
-	double tasks = tasks_allotted(&account), delay = delay_allowed(demo, &account);
+	double tasks = tasks_allotted(demo, &account), delay = delay_allowed(demo, &account);
 
 	if (isinf(tasks) && isinf(delay)) {
 		leave(check, "this method with this allocation has none");

@@ -11,6 +11,8 @@
 
 #include "tests/demo/checks.h"
 #include "tests/demo/ledger.h"
+#include "tests/demo/report.h"
+#include "tests/demo/table.h"
 
 /*
  * Three nodes in a ring with 0.9 CPU; node 1 has sent 50 mCPU to node 2, who
@@ -281,6 +283,94 @@ START_TEST(a_moving_share_is_no_excess)
 }
 END_TEST
 
+static const char *shown(void (*show)(FILE *out))
+{
+	static char *text;
+	size_t size;
+
+	free(text);
+	FILE *out = open_memstream(&text, &size);
+	show(out);
+	fclose(out);
+	return text;
+}
+
+static void show_table(FILE *out)
+{
+	struct sample sample = { .at_s = 15,
+				 .round = 7,
+				 .accuracy = 0.5,
+				 .ledger_known = true,
+				 .shares_ucpu = 870000,
+				 .in_flight_ucpu = 30000 };
+
+	for (unsigned i = 0; i < 3; i++) {
+		snprintf(demo.nodes[i].name, sizeof(demo.nodes[i].name), "node%u", i + 1);
+		sample.nodes[i] = (struct node_sample){ .share = 0.29,
+							.quota_us = 29000,
+							.period_us = 100000,
+							.on_cpu = 0.25,
+							.demand = (double)NAN,
+							.marginal_cost = -1,
+							.tasks = 12,
+							.state = "ok" };
+	}
+	sample.nodes[2].tasks = -1;
+	table_show(out, &demo, &sample);
+}
+
+START_TEST(the_table_shows_what_was_seen)
+{
+	record(0.3, 0.5, 0.3);
+	ck_assert_str_eq(
+	    shown(show_table),
+	    " 15 s of 30  co-tenant on node2    round 7  test accuracy 0.500\n"
+	    "node       share       quota/us   on-CPU   demand   marginal    tasks  state\n"
+	    "node1     0.2900   29000/100000    0.250        -    -1.0000       12  ok\n"
+	    "node2     0.2900   29000/100000    0.250        -    -1.0000       12  ok\n"
+	    "node3     0.2900   29000/100000    0.250        -    -1.0000        -  ok\n"
+	    "sum of shares + in flight = budget: 0.870000 + 0.030000 = 0.900000 CPU\n"
+	    "quotas in the kernel: not observed\n\n");
+	history_free(&demo.history);
+}
+END_TEST
+
+static void show_report(FILE *out)
+{
+	struct check checks[CHECKS_MAX];
+
+	report_print(out, &demo, checks, checks_judge(&demo, checks));
+}
+
+START_TEST(the_report_says_what_was_seen)
+{
+	record(0.3, 0.5, 0.32);
+	snprintf(demo.nodes[0].name, sizeof(demo.nodes[0].name), "node1");
+	snprintf(demo.nodes[DEMO_VISITED].name, sizeof(demo.nodes[0].name), "node2");
+	for (unsigned i = 0; i < demo.history.count; i++)
+		for (unsigned k = 0; k < 3; k++) {
+			demo.history.samples[i].nodes[k].demand = 0.25;
+			demo.history.samples[i].nodes[k].used_s = k == 0 ? 0.12 * i : 0;
+		}
+	demo.measured_s = 30;
+	demo.coordinator = (struct child){ .name = "coordinator",
+					   .cpu_ns = 4000000000,
+					   .cpu_before_ns = 1000000000,
+					   .rss_bytes = 3 << 20 };
+	const char *text = shown(show_report);
+	ck_assert_ptr_nonnull(
+	    strstr(text, "  node2       0.300 / 0.250     0.500 / 0.250     0.320 / 0.250\n"));
+	ck_assert_ptr_nonnull(strstr(text, "  26 s 0.750  30 s 0.750\n"));
+	/* Nodes 1 and 3 may use 9 s each, and node 2 some 6. */
+	ck_assert_ptr_nonnull(strstr(text, "Used by the jobs: 7.2 s of CPU of 24."));
+	ck_assert_ptr_nonnull(strstr(text, "; most in 10 s: 80.0 % on node1.\n"));
+	ck_assert_ptr_nonnull(strstr(text, "  coordinator  10.00 % of a CPU     3.0 MiB\n"));
+	ck_assert_ptr_nonnull(strstr(text, "  FAILED      quotas in the kernel"));
+	ck_assert_ptr_nonnull(strstr(text, "Something FAILED.\n"));
+	history_free(&demo.history);
+}
+END_TEST
+
 START_TEST(a_run_without_samples_holds_nothing)
 {
 	memset(&demo, 0, sizeof(demo));
@@ -339,6 +429,8 @@ Suite *test_suite(void)
 	tcase_add_test(checks, judges_rise_and_fall_by_settled_means);
 	tcase_add_test(checks, finds_the_worst_window);
 	tcase_add_test(checks, a_moving_share_is_no_excess);
+	tcase_add_test(checks, the_table_shows_what_was_seen);
+	tcase_add_test(checks, the_report_says_what_was_seen);
 	tcase_add_test(checks, a_run_without_samples_holds_nothing);
 	tcase_add_test(checks, what_is_not_judged_is_listed_as_such);
 	suite_add_tcase(suite, checks);
