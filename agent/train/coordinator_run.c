@@ -15,6 +15,9 @@
 /* A worker may own nothing for a while; times are then long, not infinite. */
 #define RATE_MIN_CPUS 1e-3
 
+/* It is not one worker's fault any more, and said once. */
+#define NOT_FINITE_MAX 100u
+
 /* A worker that delivers nothing gets another chance after this. */
 #define RETRY_NS (30 * ISO_NS_PER_S)
 
@@ -195,6 +198,7 @@ void run_result(struct run *run, uint64_t now_ns, uint32_t worker,
 	ledger->cpu_ns += result->on_cpu_ns;
 	switch (verdict) {
 	case ISO_DISPATCH_ACCEPTED:
+		run->not_finite_in_row = 0;
 		learn(run, worker, result, done.tag);
 		arrive(run, result, gradient, &done);
 		break;
@@ -203,7 +207,13 @@ void run_result(struct run *run, uint64_t now_ns, uint32_t worker,
 		ledger->late++;
 		break;
 	case ISO_DISPATCH_ABANDONED: ledger->abandoned++; break;
-	case ISO_DISPATCH_NOT_FINITE: ledger->not_finite++; break;
+	case ISO_DISPATCH_NOT_FINITE:
+		ledger->not_finite++;
+		if (++run->not_finite_in_row == NOT_FINITE_MAX)
+			log_error("step %llu: the last %u gradients are no numbers; the "
+				  "learning-rate may be too large",
+				  (unsigned long long)run_steps(run), NOT_FINITE_MAX);
+		break;
 	case ISO_DISPATCH_OTHER_TERM: break;
 	}
 	if (verdict != ISO_DISPATCH_ACCEPTED)
@@ -299,7 +309,7 @@ static void take_orders(struct run *run, uint64_t now_ns)
 			continue;
 		}
 		iso_dispatch_start(run->dispatch, now_ns, order.worker, order.count, order.version,
-				   run->allocations);
+				   run->plan.allocates ? run->allocations : 0);
 		ledger->started += order.count;
 	}
 }

@@ -59,6 +59,7 @@ struct run {
 	uint32_t admitted_of;		   /* workers among whom the fastest were chosen */
 	struct iso_dispatch_task *ordered; /* ISO_TRAIN_TASKS_MAX */
 	uint64_t leases_expired_seen;
+	uint32_t not_finite_in_row;
 	uint32_t here_count, joined_count, given_up_count;
 	uint64_t first_join_ns; /* 0: nobody was here yet */
 

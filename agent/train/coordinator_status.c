@@ -54,6 +54,9 @@ static bool is_waited_for(const struct cconf *conf, const struct run_view *view,
 {
 	if (!view->has_started)
 		return peer->state != NET_JOINED;
+	/* Where nobody waits for anybody it can only have been asked for longer than it said. */
+	if (!view->plan.traits.by_rounds && !view->plan.caps)
+		return worker->dispatch.suspect;
 	return worker->dispatch.present && worker->dispatch.tasks > 0 &&
 	       view->round_age_ns > conf->lease.least_ns;
 }

@@ -3,6 +3,7 @@ unit_tests += \
 	tests/unit/checkpoint \
 	tests/unit/curve \
 	tests/unit/part \
+	tests/unit/plan \
 	tests/unit/pool \
 	tests/unit/profile \
 	tests/unit/session \

@@ -264,7 +264,7 @@ END_TEST
 START_TEST(a_block_that_is_not_the_heads_is_refused)
 {
 	struct iso_train_message to;
-	uint8_t bytes[1 + sizeof(block)];
+	_Alignas(float) uint8_t bytes[1 + sizeof(block)];
 	float floats[5] = { 9, 9, 9, 9, 9 };
 
 	ck_assert_ok(iso_train_decode(head, encode(&samples[WORK]), &to));
@@ -274,11 +274,18 @@ START_TEST(a_block_that_is_not_the_heads_is_refused)
 	ck_assert_int_eq(iso_train_read_block(&to, bytes + 1, 24, floats), ISO_E_LONG);
 	bytes[7] ^= 1;
 	ck_assert_int_eq(iso_train_read_block(&to, bytes + 1, 20, floats), ISO_E_CHECKSUM);
+	ck_assert_ptr_null(iso_train_view_block(&to, bytes + 1, 20));
 	ck_assert_double_eq((double)floats[0], 9);
 	bytes[7] ^= 1;
 	ck_assert_ok(iso_train_read_block(&to, bytes + 1, 20, floats));
 	ck_assert_mem_eq(floats, block, sizeof(block));
 	ck_assert_ptr_eq(iso_train_block(block, 5, NULL), block);
+	/* Looked at where it is, if that can be done. */
+	ck_assert_ptr_eq(iso_train_view_block(&to, block, 20), block);
+	ck_assert_ptr_null(iso_train_view_block(&to, bytes + 1, 20));
+	ck_assert_ptr_null(iso_train_view_block(&to, block, 16));
+	floats[2] += 1;
+	ck_assert_ptr_null(iso_train_view_block(&to, floats, 20));
 }
 END_TEST
 

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/base/log.h"
+#include "agent/train/coordinator_runstate.h"
+#include "tests/test.h"
+
+/* What a run does is settled by its configuration, by theory, and by the workers' speed. */
+
+#define MS 1000000ull
+
+static char folder[64];
+static struct cconf conf;
+static struct run_plan plan;
+static struct error error;
+
+static void make_folder(void)
+{
+	log_init(LOG_ERR, false);
+	snprintf(folder, sizeof(folder), "/tmp/isobar-plan.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void remove_folder(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static void configure(const char *more)
+{
+	char text[2000];
+
+	snprintf(text, sizeof(text),
+		 "run = r\nlisten = tcp://127.0.0.1:7500\nsecret-key = /k\nstate-directory = %s\n"
+		 "worker a { public-key = 'rq:rM>}U?@Lns47E1%%kR.o@n%%FcmmsL/@{H8]yf7' }\n"
+		 "worker b { public-key = 'sq:rM>}U?@Lns47E1%%kR.o@n%%FcmmsL/@{H8]yf7' }\n"
+		 "worker c { public-key = 'tq:rM>}U?@Lns47E1%%kR.o@n%%FcmmsL/@{H8]yf7' }\n%s\n",
+		 folder, more);
+	ck_assert_msg(cconf_parse("plan", text, &conf, &error) == 0, "%s", error.text);
+}
+
+static void planned(const char *more)
+{
+	configure(more);
+	ck_assert_msg(run_plan_make(&conf, &plan, &error) == 0, "%s", error.text);
+}
+
+START_TEST(a_greedy_round_is_rennalas)
+{
+	planned("allocation { strategy = gta }");
+	ck_assert_int_eq(plan.method, ISO_METHOD_RENNALA);
+	ck_assert(!plan.allocates);
+	planned("");
+	ck_assert_int_eq(plan.method, ISO_METHOD_MINIBATCH);
+	ck_assert(plan.allocates);
+	ck_assert(!plan.caps);
+	ck_assert_uint_eq(plan.batch, 16);
+	ck_assert_double_eq(plan.step, 0.2);
+}
+END_TEST
+
+START_TEST(an_allocation_caps_what_is_asynchronous)
+{
+	planned("training { method = ringmaster }");
+	ck_assert(!plan.allocates);
+	ck_assert(!plan.caps);
+	ck_assert_uint_eq(plan.delay_max, 6); /* twice the workers */
+	planned("training { method = ringmaster delay-max = 4 }\nallocation { strategy = ata }");
+	ck_assert(plan.allocates);
+	ck_assert(plan.caps);
+	ck_assert_uint_eq(plan.delay_max, 4);
+}
+END_TEST
+
+/* L = 2, sigma^2 = 3, eps = 0.5: R = 6, gamma = min{ 1/24, 0.5/24 }. */
+START_TEST(theory_settles_what_the_file_does_not)
+{
+#define THEORY "theory { smoothness = 2 noise-variance = 3 target = 0.5 }\n"
+	planned(THEORY "training { method = ringmaster }");
+	ck_assert_uint_eq(plan.delay_max, 6);
+	ck_assert_double_eq_tol(plan.step, 0.5 / 24, 1e-12);
+	planned(THEORY "training { method = ringmaster delay-max = 9 learning-rate = 0.3 }");
+	ck_assert_uint_eq(plan.delay_max, 9);
+	ck_assert_double_eq(plan.step, 0.3);
+	planned(THEORY "training { method = rennala }");
+	ck_assert_uint_eq(plan.batch, 6);
+	ck_assert_double_eq_tol(plan.step, 0.5 * 6 / 12, 1e-12);
+	planned(THEORY "training { method = rennala tasks-per-round = 4 }");
+	ck_assert_uint_eq(plan.batch, 4);
+	/* Ringleader, B = 1: min{ 1/(8 n L), eps/(10 L sigma^2) }. */
+	planned(THEORY "training { method = ringleader }");
+	ck_assert_double_eq_tol(plan.step, 0.5 / 60, 1e-12);
+	/* By hand, but for who the fastest are. */
+	planned(THEORY "training { method = naive-optimal }");
+	ck_assert_double_eq(plan.step, 0.2);
+}
+END_TEST
+
+static uint8_t pixels[4 * 3], labels[4] = { 0, 1, 1, 0 };
+static const struct dataset test = { .samples = 4, .features = 3, .classes = 2,
+				     .pixels = pixels, .labels = labels };
+static struct run *run;
+static uint64_t now_ns;
+
+static void open_run(const char *more)
+{
+	configure(more);
+	ck_assert_msg(run_open(&conf, &test, (struct run_options){ 0 }, &run, &error) == 0, "%s",
+		      error.text);
+	now_ns = 1000 * MS;
+	for (uint32_t i = 0; i < 3; i++)
+		run_join(run, now_ns, i, (struct iso_train_speed){ 1, 1000000 });
+	run_advance(run, now_ns);
+}
+
+/* Takes what was ordered; each worker's tasks need so long. */
+static void compute(const uint64_t on_cpu_ns[3])
+{
+	struct iso_train_task tasks[64];
+	struct iso_dispatch_order orders[3];
+	static struct iso_train_task first[3];
+	uint32_t count = 0;
+	float gradient[8] = { 0 };
+
+	while (count < 3 && run_next_order(run, now_ns, tasks, 64, &orders[count]))
+		first[count++] = tasks[0];
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t worker = orders[i].worker;
+		const struct iso_train_result result = {
+			.term = 1, .model_version = orders[i].version, .task = first[i].task,
+			.attempt = 1, .worker = worker, .samples = 256,
+			.on_cpu_ns = on_cpu_ns[worker], .wall_ns = on_cpu_ns[worker], .loss = 1,
+		};
+
+		now_ns += MS;
+		run_result(run, now_ns, worker, &result, gradient);
+	}
+}
+
+static bool is_admitted(uint32_t worker)
+{
+	return run_worker_view(run, worker).is_admitted;
+}
+
+START_TEST(naive_optimal_goes_on_with_the_fastest)
+{
+	const uint64_t times[3] = { 10 * MS, 12 * MS, 10000 * MS };
+
+	open_run("training { method = naive-optimal tasks-per-round = 1 start-after = 0s }");
+	ck_assert(is_admitted(0) && is_admitted(1) && is_admitted(2));
+	for (int i = 0; i < 20; i++)
+		compute(times);
+	ck_assert(is_admitted(0));
+	ck_assert(!is_admitted(2));
+	ck_assert_uint_le(run_worker_view(run, 2).ledger.started, 2);
+	/* When the others go, it is all there is. */
+	run_leave(run, now_ns, 0);
+	run_leave(run, now_ns, 1);
+	run_advance(run, now_ns);
+	ck_assert(is_admitted(2));
+	ck_assert_uint_eq(run_worker_view(run, 2).dispatch.tasks, 1);
+	run = run_close(run);
+}
+END_TEST
+
+/* The same number of samples on average, never more than is announced. */
+START_TEST(tasks_of_different_size_stay_in_their_bounds)
+{
+	struct iso_train_task tasks[64];
+	struct iso_dispatch_order order;
+	uint32_t least = UINT32_MAX, most = 0;
+	double sum = 0, count = 0;
+
+	open_run("training { tasks-per-round = 60 samples-per-task = 100 samples-spread = 0.5 }\n"
+		 "allocation { strategy = uta }");
+	while (run_next_order(run, now_ns, tasks, 64, &order))
+		for (uint32_t t = 0; t < order.count; t++) {
+			least = tasks[t].samples < least ? tasks[t].samples : least;
+			most = tasks[t].samples > most ? tasks[t].samples : most;
+			sum += tasks[t].samples;
+			count++;
+		}
+	ck_assert_double_eq(count, 60);
+	ck_assert_uint_ge(least, 50);
+	ck_assert_uint_lt(least, 70);
+	ck_assert_uint_le(most, cconf_samples_max(&conf));
+	ck_assert_uint_gt(most, 130);
+	ck_assert_double_eq_tol(sum / count, 100, 12);
+	run = run_close(run);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = suite_create("plan");
+	TCase *tcase = tcase_create("run");
+
+	tcase_add_checked_fixture(tcase, make_folder, remove_folder);
+	tcase_add_test(tcase, a_greedy_round_is_rennalas);
+	tcase_add_test(tcase, an_allocation_caps_what_is_asynchronous);
+	tcase_add_test(tcase, theory_settles_what_the_file_does_not);
+	tcase_add_test(tcase, naive_optimal_goes_on_with_the_fastest);
+	tcase_add_test(tcase, tasks_of_different_size_stay_in_their_bounds);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
