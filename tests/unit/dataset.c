@@ -107,6 +107,25 @@ START_TEST(gzip_in_a_folder_loads_the_same)
 }
 END_TEST
 
+/* Either half may lack the last class; the model needs all of them. */
+START_TEST(the_test_half_has_the_classes_of_both)
+{
+	static const uint8_t test_labels[11] = { 0, 0, 8, 1, 0, 0, 0, 3, 1, 0, 2 };
+	struct dataset dataset;
+	struct error error;
+	char path[160];
+
+	snprintf(path, sizeof(path), "%s/t10k-images-idx3-ubyte", folder);
+	put(path, image_bytes, sizeof(image_bytes));
+	snprintf(path, sizeof(path), "%s/t10k-labels-idx1-ubyte", folder);
+	put(path, test_labels, sizeof(test_labels));
+	ck_assert_int_eq(dataset_open(folder, DATASET_TEST, &dataset, &error), 0);
+	ck_assert_uint_eq(dataset.classes, 5);
+	ck_assert_mem_eq(dataset.labels, test_labels + 8, 3);
+	dataset_close(&dataset);
+}
+END_TEST
+
 START_TEST(damage_is_named_with_file_offset_and_reason)
 {
 	uint8_t bytes[64] = { 0 };
@@ -223,6 +242,7 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, plain_files_load);
 	tcase_add_test(tcase, gzip_in_a_folder_loads_the_same);
+	tcase_add_test(tcase, the_test_half_has_the_classes_of_both);
 	tcase_add_test(tcase, damage_is_named_with_file_offset_and_reason);
 	tcase_add_test(tcase, tiny_files_load_and_are_measured_right);
 	tcase_add_test(tcase, damaged_gzip_is_named);

@@ -125,9 +125,18 @@ START_TEST(sparse_text_loads_and_labels_become_classes)
 	uint64_t checksum = data.checksum;
 	must_load("a.gz,holdout=0", DATASET_TRAIN);
 	ck_assert_uint_eq(data.checksum, checksum);
-	put("a", "+1 1:0.5 6:2\n+1\n+1 3:-1\n");
-	must_load("a,holdout=0", DATASET_TRAIN);
-	ck_assert_uint_ne(data.checksum, checksum);
+	static const char *const others[] = {
+		"+1 1:0.5 6:2\n+1\n+1 3:-1\n", /* another label */
+		"+1 1:0.5 6:2\n-1\n+1 3:-2\n", /* another value */
+		"+1 1:0.5 6:2\n-1\n+1 4:-1\n", /* of another feature */
+		"+1 1:0.5 6:2\n-1 3:-1\n+1\n", /* of another sample */
+		"+1 1:0.5 7:2\n-1\n+1 3:-1\n", /* more features */
+	};
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		put("a", others[i]);
+		must_load("a,holdout=0", DATASET_TRAIN);
+		ck_assert_msg(data.checksum != checksum, "%zu", i);
+	}
 }
 END_TEST
 
@@ -208,7 +217,7 @@ START_TEST(a_test_file_follows_the_training_file)
 	static const float row[6] = { 0, 0, 0, 0, 9, 0 };
 
 	put("a", "1 1:0.5 6:2\n2\n3 3:-1\n");
-	put("a.t", "3 5:9 8:1\n1\n");
+	put("a.t", "3 5:9 7:1\n1\n");
 	must_load("a", DATASET_TRAIN);
 	ck_assert_uint_eq(data.samples, 3);
 	ck_assert_uint_eq(data.held_out, 0);
