@@ -14,6 +14,7 @@ lib_libisobar_a_SOURCES += \
 	lib/data/partition.c lib/data/partition.h \
 	lib/data/text.c lib/data/text.h \
 	lib/model/layer.c lib/model/layer.h \
+	lib/model/layer_sparse.c \
 	lib/model/loss.c lib/model/loss.h \
 	lib/model/model.c lib/model/model.h \
 	lib/sgd/board.c lib/sgd/board.h \

@@ -199,9 +199,8 @@ void train_data_start(const struct train_data *data, float *ret_x)
 static struct iso_model_batch gather(struct train_data *data, const struct dataset *from,
 				     const uint32_t *samples, uint32_t count)
 {
-	dataset_gather(from, samples, count, data->x);
-	dataset_targets(from, iso_model_is_classifier(&data->model), samples, count, data->targets);
-	return (struct iso_model_batch){ data->x, data->targets, count };
+	return dataset_batch(from, iso_model_is_classifier(&data->model), samples, count, data->x,
+			     data->targets);
 }
 
 double train_data_gradient(struct train_data *data, uint32_t worker, const float *x,

@@ -239,6 +239,24 @@ void dataset_gather(const struct dataset *dataset, const uint32_t *samples, uint
 	}
 }
 
+struct iso_model_batch dataset_batch(const struct dataset *dataset, bool as_classes,
+				     const uint32_t *samples, uint32_t count, float *x,
+				     float *targets)
+{
+	dataset_targets(dataset, as_classes, samples, count, targets);
+	if (x != NULL)
+		dataset_gather(dataset, samples, count, x);
+	else
+		assert(dataset->starts != NULL);
+	return (struct iso_model_batch){
+		.x = x,
+		.targets = targets,
+		.count = count,
+		.sparse = &dataset->sparse,
+		.rows = samples,
+	};
+}
+
 void dataset_targets(const struct dataset *dataset, bool as_classes, const uint32_t *samples,
 		     uint32_t count, float *ret_targets)
 {

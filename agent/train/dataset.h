@@ -24,6 +24,7 @@ struct dataset {
 	uint64_t *starts; /* sparse: [samples + 1], where rows begin in the next two */
 	uint32_t *columns;
 	float *values;
+	struct iso_sparse sparse; /* these three */
 
 	float *scales;	     /* owns: what a row of pixels is multiplied by; NULL: 1/255 */
 	uint8_t *labels;     /* owns: class of each sample; NULL: there are only targets */
@@ -55,6 +56,15 @@ void dataset_describe(const struct dataset *dataset, char *text, size_t size);
 
 /* Whether a model can be trained on it: as many features, and no class it does not have. */
 bool dataset_fits(const struct dataset *dataset, const struct iso_model *model);
+
+/*
+ * A batch of these samples.  x: room for count rows, which are gathered into it; NULL: a
+ * sparse data set's rows as they lie, for a built-in model.  targets: room for
+ * count.  All of it is borrowed.
+ */
+struct iso_model_batch dataset_batch(const struct dataset *dataset, bool as_classes,
+				     const uint32_t *samples, uint32_t count, float *x,
+				     float *targets);
 
 /* ret_x[count][features]: the rows of these samples. */
 void dataset_gather(const struct dataset *dataset, const uint32_t *samples, uint32_t count,

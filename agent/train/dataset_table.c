@@ -218,6 +218,8 @@ int table_finish(struct table *table, const struct table *known, struct dataset 
 		dataset.starts = table->starts;
 		dataset.columns = table->columns;
 		dataset.values = table->values;
+		dataset.sparse =
+		    (struct iso_sparse){ dataset.starts, dataset.columns, dataset.values };
 		table->starts = NULL;
 	}
 	table->targets = NULL;

@@ -28,6 +28,7 @@ struct pass {
 int pass_open(const struct objective *objective, const struct dataset *data, struct pass **ret_pass)
 {
 	struct pass *pass = calloc(1, sizeof(*pass));
+	bool has_rows = !objective_takes_sparse(objective, data);
 
 	if (pass == NULL)
 		return -ENOMEM;
@@ -36,8 +37,9 @@ int pass_open(const struct objective *objective, const struct dataset *data, str
 	pass->objective.model.l2 = 0;
 	pass->data = data;
 	pass->params = calloc(objective->params, sizeof(float));
-	pass->x = calloc((size_t)SLICE_SAMPLES * data->features, sizeof(float));
-	if (pass->params == NULL || pass->x == NULL ||
+	if (has_rows)
+		pass->x = calloc((size_t)SLICE_SAMPLES * data->features, sizeof(float));
+	if (pass->params == NULL || (has_rows && pass->x == NULL) ||
 	    fence_open(objective_workspace_bytes(objective, SLICE_SAMPLES), &pass->workspace) < 0) {
 		pass_close(pass);
 		return -ENOMEM;
@@ -75,10 +77,9 @@ bool pass_step(struct pass *pass)
 	assert(count >= 1);
 	for (uint32_t i = 0; i < count; i++)
 		pass->samples[i] = pass->done + i;
-	dataset_gather(data, pass->samples, count, pass->x);
-	dataset_targets(data, objective_wants_classes(&pass->objective), pass->samples, count,
-			pass->targets);
-	const struct iso_model_batch batch = { pass->x, pass->targets, count };
+	const struct iso_model_batch batch =
+	    dataset_batch(data, objective_wants_classes(&pass->objective), pass->samples, count,
+			  pass->x, pass->targets);
 	pass->loss_sum += count * objective_loss(&pass->objective, pass->params, &batch,
 						 pass->workspace.data, &correct);
 	if (!fence_intact(&pass->workspace))

@@ -65,6 +65,11 @@ bool objective_wants_classes(const struct objective *objective)
 				       : iso_model_is_classifier(&objective->model);
 }
 
+bool objective_takes_sparse(const struct objective *objective, const struct dataset *data)
+{
+	return objective->task == NULL && data->starts != NULL;
+}
+
 size_t objective_workspace_bytes(const struct objective *objective, uint32_t count)
 {
 	assert(count <= ISOBAR_TASK_SAMPLES_MAX);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/train/dataset.h"
 #include "lib/isobar/task.h"
 #include "lib/model/model.h"
 
@@ -34,6 +35,9 @@ const char *objective_of_task(const struct isobar_task *task, const struct isoba
 
 /* Whether targets are class numbers. */
 bool objective_wants_classes(const struct objective *objective);
+
+/* Whether a batch may have the rows of a sparse data set as they lie: a task wants floats. */
+bool objective_takes_sparse(const struct objective *objective, const struct dataset *data);
 
 /* For a batch of up to `count` samples, <= ISOBAR_TASK_SAMPLES_MAX. */
 size_t objective_workspace_bytes(const struct objective *objective, uint32_t count);

@@ -20,18 +20,23 @@
 #define CHUNK_SAMPLES 128u
 _Static_assert(CHUNK_SAMPLES <= ISOBAR_TASK_SAMPLES_MAX, "what a user's task is promised");
 
+/* Rows of wide registers that begin in a line of the cache: a third faster. */
+static float *make_rows(const struct lesson *lesson)
+{
+	return aligned_alloc(64, (size_t)CHUNK_SAMPLES * lesson->data->features * sizeof(float));
+}
+
 int desk_open(const struct lesson *lesson, struct desk *ret_desk)
 {
 	const struct objective *objective = &lesson->objective;
+	bool has_rows = !objective_takes_sparse(objective, lesson->data);
 	struct desk desk = {
 		.samples = calloc(lesson->samples_max, sizeof(*desk.samples)),
-		/* Rows of wide registers that begin in a line of the cache: a third faster. */
-		.x = aligned_alloc(64, (size_t)CHUNK_SAMPLES * lesson->data->features *
-					   sizeof(*desk.x)),
+		.x = has_rows ? make_rows(lesson) : NULL,
 		.targets = calloc(CHUNK_SAMPLES, sizeof(*desk.targets)),
 	};
 
-	if (desk.samples == NULL || desk.x == NULL || desk.targets == NULL ||
+	if (desk.samples == NULL || (has_rows && desk.x == NULL) || desk.targets == NULL ||
 	    fence_open(objective->params * sizeof(float), &desk.gradient) < 0 ||
 	    fence_open(objective_workspace_bytes(objective, CHUNK_SAMPLES), &desk.workspace) < 0) {
 		desk_close(&desk);
@@ -59,11 +64,10 @@ static double add_chunk(const struct lesson *lesson, struct desk *desk, const fl
 			uint32_t done, uint32_t count, float weight, float *gradient)
 {
 	const struct objective *objective = &lesson->objective;
-	const struct iso_model_batch batch = { desk->x, desk->targets, count };
+	const struct iso_model_batch batch =
+	    dataset_batch(lesson->data, objective_wants_classes(objective), desk->samples + done,
+			  count, desk->x, desk->targets);
 
-	dataset_gather(lesson->data, desk->samples + done, count, desk->x);
-	dataset_targets(lesson->data, objective_wants_classes(&lesson->objective),
-			desk->samples + done, count, desk->targets);
 	if (objective->task == NULL)
 		return iso_model_add(&objective->model, params, &batch, weight,
 				     desk->workspace.data, gradient);

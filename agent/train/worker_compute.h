@@ -43,7 +43,7 @@ struct task_result {
 /* A thread's memory for one lesson. */
 struct desk {
 	uint32_t *samples;
-	float *x, *targets;
+	float *x, *targets; /* x: NULL where sparse rows are taken as they lie */
 	struct fence workspace, gradient;
 };
 

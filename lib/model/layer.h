@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/model/model.h"
+
 /*
  * One linear layer over a batch: y[count][outputs] = x[count][inputs] W' + 1 b'.
  * params: W row by row (outputs x inputs), then b.
@@ -26,6 +28,14 @@ void iso_layer_gradient(struct iso_layer layer, const float *x, const float *res
 /* dloss/dx = r W. */
 void iso_layer_backward(struct iso_layer layer, const float *params, const float *residuals,
 			uint32_t count, float *ret_x);
+
+/* The same two with rows of a sparse matrix as x: work is for what is there only. */
+void iso_layer_forward_sparse(struct iso_layer layer, const float *params,
+			      const struct iso_sparse *x, const uint32_t *rows, uint32_t count,
+			      float *ret_y);
+void iso_layer_gradient_sparse(struct iso_layer layer, const struct iso_sparse *x,
+			       const uint32_t *rows, const float *residuals, uint32_t count,
+			       float *gradient);
 
 /* gradient += l2 (W, 0); returns l2/2 ||W||^2.  gradient may be NULL. */
 double iso_layer_penalty(struct iso_layer layer, const float *params, float l2, float *gradient);

@@ -134,20 +134,40 @@ void iso_model_init(const struct iso_model *model, uint64_t seed, float *ret_par
 	}
 }
 
+/* The layer that has the samples as its inputs, whatever form they have. */
+static void first_forward(struct iso_layer layer, const float *params,
+			  const struct iso_model_batch *batch, float *ret_y)
+{
+	if (batch->x != NULL)
+		iso_layer_forward(layer, params, batch->x, batch->count, ret_y);
+	else
+		iso_layer_forward_sparse(layer, params, batch->sparse, batch->rows, batch->count,
+					 ret_y);
+}
+
+static void first_gradient(struct iso_layer layer, const struct iso_model_batch *batch,
+			   const float *residuals, float *ones, float *gradient)
+{
+	if (batch->x != NULL)
+		iso_layer_gradient(layer, batch->x, residuals, batch->count, ones, gradient);
+	else
+		iso_layer_gradient_sparse(layer, batch->sparse, batch->rows, residuals,
+					  batch->count, gradient);
+}
+
 static void forward(const struct iso_model *model, const float *params,
 		    const struct iso_model_batch *batch, const struct desk *desk)
 {
 	struct iso_layer layers[LAYERS_MAX];
-	uint32_t count = layers_of(model, layers);
-	const float *x = batch->x;
 
-	if (count == 2) {
-		iso_layer_forward(layers[0], params, x, batch->count, desk->hidden);
-		iso_relu(desk->hidden, (size_t)batch->count * model->hidden);
-		params += iso_layer_params(layers[0]);
-		x = desk->hidden;
+	if (layers_of(model, layers) == 1) {
+		first_forward(layers[0], params, batch, desk->outputs);
+		return;
 	}
-	iso_layer_forward(layers[count - 1], params, x, batch->count, desk->outputs);
+	first_forward(layers[0], params, batch, desk->hidden);
+	iso_relu(desk->hidden, (size_t)batch->count * model->hidden);
+	iso_layer_forward(layers[1], params + iso_layer_params(layers[0]), desk->hidden,
+			  batch->count, desk->outputs);
 }
 
 /* From the residuals of the outputs. */
@@ -155,19 +175,19 @@ static void backward(const struct iso_model *model, const float *params,
 		     const struct iso_model_batch *batch, const struct desk *desk, float *gradient)
 {
 	struct iso_layer layers[LAYERS_MAX];
-	uint32_t count = layers_of(model, layers);
-	size_t first = count == 2 ? iso_layer_params(layers[0]) : 0;
 
-	iso_layer_gradient(layers[count - 1], count == 2 ? desk->hidden : batch->x, desk->outputs,
-			   batch->count, desk->ones, gradient + first);
-	if (count == 1)
+	if (layers_of(model, layers) == 1) {
+		first_gradient(layers[0], batch, desk->outputs, desk->ones, gradient);
 		return;
+	}
+	size_t first = iso_layer_params(layers[0]);
+	iso_layer_gradient(layers[1], desk->hidden, desk->outputs, batch->count, desk->ones,
+			   gradient + first);
 	iso_layer_backward(layers[1], params + first, desk->outputs, batch->count,
 			   desk->hidden_residuals);
 	iso_relu_backward(desk->hidden, desk->hidden_residuals,
 			  (size_t)batch->count * model->hidden);
-	iso_layer_gradient(layers[0], batch->x, desk->hidden_residuals, batch->count, desk->ones,
-			   gradient);
+	first_gradient(layers[0], batch, desk->hidden_residuals, desk->ones, gradient);
 }
 
 static double loss_of(const struct iso_model *model, const struct iso_loss_batch *batch)

@@ -69,11 +69,20 @@ size_t iso_model_workspace_floats(const struct iso_model *model, uint32_t count)
  */
 void iso_model_init(const struct iso_model *model, uint64_t seed, float *ret_params);
 
-/* Samples: x[count][features], targets[count], count >= 1; class numbers are below classes. */
+/* A matrix whose row i is values[starts[i] .. starts[i + 1]) at as many columns, else 0. */
+struct iso_sparse {
+	const uint64_t *starts;
+	const uint32_t *columns; /* < features */
+	const float *values;
+};
+
+/* Samples and targets[count], count >= 1; class numbers are below classes. */
 struct iso_model_batch {
-	const float *x;
+	const float *x; /* [count][features]; NULL: these rows of a sparse matrix */
 	const float *targets;
 	uint32_t count;
+	const struct iso_sparse *sparse;
+	const uint32_t *rows; /* [count] */
 };
 
 /*

@@ -162,8 +162,12 @@ static struct point measure(const struct bed *bed, const struct iso_model *model
 			    const float *params, double s)
 {
 	const struct rows *train = &bed->half[DATASET_TRAIN], *test = &bed->half[DATASET_TEST];
-	const struct iso_model_batch trained = { train->x, train->targets, train->data.samples };
-	const struct iso_model_batch tested = { test->x, test->targets, test->data.samples };
+	const struct iso_model_batch trained = { .x = train->x,
+						 .targets = train->targets,
+						 .count = train->data.samples };
+	const struct iso_model_batch tested = { .x = test->x,
+						.targets = test->targets,
+						.count = test->data.samples };
 	uint32_t correct;
 
 	(void)iso_model_loss(model, params, &tested, test->workspace, &correct);

@@ -56,7 +56,8 @@ static FILE *create(const char *name)
 	return file;
 }
 
-static void write_libsvm(const char *name, enum labels labels)
+/* Features lie `stride` apart: the further, the sparser. */
+static void write_libsvm(const char *name, enum labels labels, int stride)
 {
 	struct iso_rng rng = { 5 };
 	FILE *file = create(name);
@@ -66,7 +67,7 @@ static void write_libsvm(const char *name, enum labels labels)
 		fprintf(file, "%.9g", draw_sample(&rng, labels, x));
 		for (int f = 0; f < FEATURES; f++)
 			if (fabs(x[f]) > 0.1) /* a sample more or less on a boundary */
-				fprintf(file, " %d:%.6g", f + 1, x[f]);
+				fprintf(file, " %d:%.6g", f * stride + 1, x[f]);
 		fputc('\n', file);
 	}
 	ck_assert_int_eq(fclose(file), 0);
@@ -121,14 +122,17 @@ static double last_loss(const json_t *report)
 static const struct {
 	enum labels labels;
 	const char *training;
+	int stride;
 } models[] = {
-	{ SIGNS, "model = logistic learning-rate = 2" },
-	{ SIGNS, "model = svm learning-rate = 0.2" },
-	{ SIGNS, "model = svm-smooth learning-rate = 0.3" },
-	{ SIGNS, "model = softmax learning-rate = 2" },
-	{ THREE, "model = svm learning-rate = 0.1" },
-	{ THREE, "model = mlp hidden = 16 learning-rate = 0.5" },
-	{ THREE, "model = softmax learning-rate = 2 partition = dirichlet" },
+	{ SIGNS, "model = logistic learning-rate = 2", 1 },
+	{ SIGNS, "model = svm learning-rate = 0.2", 1 },
+	{ SIGNS, "model = svm-smooth learning-rate = 0.3", 1 },
+	{ SIGNS, "model = softmax learning-rate = 2", 1 },
+	{ THREE, "model = svm learning-rate = 0.1", 1 },
+	{ THREE, "model = mlp hidden = 16 learning-rate = 0.5", 1 },
+	{ THREE, "model = softmax learning-rate = 2 partition = dirichlet", 1 },
+	{ SIGNS, "model = logistic learning-rate = 2", 1000 },
+	{ THREE, "model = mlp hidden = 16 learning-rate = 0.5", 1000 },
 };
 #define MODELS (int)(sizeof(models) / sizeof(models[0]))
 
@@ -136,7 +140,7 @@ START_TEST(classes_of_libsvm_text_are_learnt)
 {
 	char data[128];
 
-	write_libsvm("data", models[_i].labels);
+	write_libsvm("data", models[_i].labels, models[_i].stride);
 	snprintf(data, sizeof(data), "%s/data,holdout=0.2", cluster.folder);
 	json_t *report = train(data, models[_i].training);
 	double accuracy = json_real_value(json_object_get(report, "test_accuracy"));
@@ -147,6 +151,8 @@ START_TEST(classes_of_libsvm_text_are_learnt)
 	ck_assert_ptr_nonnull(
 	    strstr(cluster_said(&cluster, "alder.log"),
 		   models[_i].labels == SIGNS ? "2 classes (-1, 1)" : "3 classes (2, 5, 7)"));
+	ck_assert_ptr_nonnull(strstr(cluster_said(&cluster, "alder.log"),
+				     models[_i].stride == 1 ? "dense" : "sparse"));
 }
 END_TEST
 
@@ -169,8 +175,8 @@ START_TEST(a_worker_with_other_data_is_refused)
 {
 	char data[128], more[400];
 
-	write_libsvm("data", SIGNS);
-	write_libsvm("other", SIGNS);
+	write_libsvm("data", SIGNS, 1);
+	write_libsvm("other", SIGNS, 1);
 	snprintf(data, sizeof(data), "%s/other", cluster.folder);
 	FILE *file = fopen(data, "ae");
 	for (int i = 0; i < 20; i++) /* one alone might be of the other half */

@@ -73,7 +73,7 @@ static void train_theirs(int solver, double c, float params[FEATURES + 1])
 /* Gradient descent with Nesterov's momentum; the bias stays 0. */
 static void train_ours(const struct iso_model *model, float params[FEATURES + 1])
 {
-	const struct iso_model_batch batch = { x, targets, SAMPLES };
+	const struct iso_model_batch batch = { .x = x, .targets = targets, .count = SAMPLES };
 	float ahead[FEATURES + 1] = { 0 };
 
 	memset(params, 0, (FEATURES + 1) * sizeof(*params));
@@ -92,7 +92,7 @@ static void train_ours(const struct iso_model *model, float params[FEATURES + 1]
 
 static double objective(const struct iso_model *model, const float *params, uint32_t *ret_correct)
 {
-	const struct iso_model_batch batch = { x, targets, SAMPLES };
+	const struct iso_model_batch batch = { .x = x, .targets = targets, .count = SAMPLES };
 
 	return iso_model_loss(model, params, &batch, workspace, ret_correct);
 }

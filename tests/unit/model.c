@@ -41,7 +41,11 @@ static void make(struct iso_rng *rng, enum iso_model_kind kind)
 		model.classes = 2;
 	if (kind == ISO_MODEL_LINEAR)
 		model.classes = 1;
-	batch = (struct iso_model_batch){ x, targets, 1 + (uint32_t)iso_rng_below(rng, COUNT_MAX) };
+	batch = (struct iso_model_batch){
+		.x = x,
+		.targets = targets,
+		.count = 1 + (uint32_t)iso_rng_below(rng, COUNT_MAX),
+	};
 	params_count = iso_model_params(&model);
 	ck_assert_uint_le(params_count, PARAMS_MAX);
 	for (uint32_t i = 0; i < params_count; i++)
@@ -192,6 +196,49 @@ START_TEST(gradients_equal_central_differences_of_the_naive_loss)
 }
 END_TEST
 
+/* Half of x becomes 0; the same rows sparse, in another order of storage. */
+START_TEST(sparse_rows_give_what_full_rows_give)
+{
+	struct iso_rng rng = { test_seed_base() };
+
+	for (int run = 0; run < test_runs(120); run++) {
+		static uint64_t starts[COUNT_MAX + 1];
+		static uint32_t columns[COUNT_MAX * FEATURES_MAX], rows[COUNT_MAX];
+		static float values[COUNT_MAX * FEATURES_MAX], other[PARAMS_MAX];
+		const struct iso_sparse sparse = { starts, columns, values };
+		uint64_t filled = 0;
+
+		make(&rng, (enum iso_model_kind)(1 + run % ISO_MODEL_KIND_LAST));
+		for (uint32_t j = 0; j < batch.count; j++) {
+			uint32_t row = batch.count - 1 - j;
+
+			rows[row] = j;
+			starts[j] = filled;
+			for (uint32_t f = 0; f < model.features; f++) {
+				float *cell = &x[row * model.features + f];
+
+				if (iso_rng_below(&rng, 2) == 0)
+					*cell = 0;
+				if (fabsf(*cell) <= 0)
+					continue;
+				columns[filled] = f;
+				values[filled++] = *cell;
+			}
+		}
+		starts[batch.count] = filled;
+		double loss = iso_model_gradient(&model, params, &batch, workspace, gradient);
+		const struct iso_model_batch same = {
+			.targets = targets, .count = batch.count, .sparse = &sparse, .rows = rows
+		};
+		memset(other, 0x7f, sizeof(other));
+		ck_assert_double_eq_tol(iso_model_gradient(&model, params, &same, workspace, other),
+					loss, 1e-5 * (1 + loss));
+		for (uint32_t i = 0; i < params_count; i++)
+			ck_assert_double_eq_tol((double)other[i], (double)gradient[i], 2e-5);
+	}
+}
+END_TEST
+
 START_TEST(huge_outputs_are_safe)
 {
 	struct iso_rng rng = { test_seed_base() };
@@ -295,7 +342,7 @@ START_TEST(least_squares_recover_the_line)
 	float start[3];
 
 	model = (struct iso_model){ ISO_MODEL_LINEAR, 2, 1, 0, 0 };
-	batch = (struct iso_model_batch){ x, targets, 4 };
+	batch = (struct iso_model_batch){ .x = x, .targets = targets, .count = 4 };
 	workspace = malloc(iso_model_workspace_floats(&model, 4) * sizeof(float));
 	for (uint32_t j = 0; j < 4; j++) {
 		x[2 * j] = j % 2 == 0 ? 1 : -1;
@@ -412,6 +459,7 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(tcase, NULL, teardown);
 	tcase_add_test(tcase, gradients_equal_central_differences_of_the_naive_loss);
+	tcase_add_test(tcase, sparse_rows_give_what_full_rows_give);
 	tcase_add_test(tcase, huge_outputs_are_safe);
 	tcase_add_test(tcase, what_is_right_by_far_costs_nothing);
 	tcase_add_test(tcase, correct_ones_are_counted_and_ties_go_to_the_lowest_class);

@@ -116,7 +116,7 @@ START_TEST(computes_the_gradient_of_the_tasks_own_batch)
 		for (uint32_t f = 0; f < FEATURES; f++)
 			x[j * FEATURES + f] = (float)pixels[drawn[j] * FEATURES + f] / 255;
 	}
-	const struct iso_model_batch batch = { x, targets, BATCH };
+	const struct iso_model_batch batch = { .x = x, .targets = targets, .count = BATCH };
 	double loss =
 	    iso_model_gradient(&lesson.objective.model, params, &batch, workspace, expected);
 	ck_assert_double_eq_tol(result.loss, loss, 1e-5);
