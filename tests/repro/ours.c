@@ -100,12 +100,15 @@ static void pooled(struct repro *repro)
 }
 
 /* In mean rounds: how many rounds' time was lost. */
-static double lost_rounds(const struct simulated *results)
+static double lost_rounds(const struct simulated *results, enum moving run, int seeds)
 {
 	double sum = 0;
 
-	for (int s = 0; s < SEEDS; s++)
-		sum += results[s].end.regret_s / simulated_round_time(&results[s]) / SEEDS;
+	for (int s = 0; s < seeds; s++) {
+		const struct simulated *result = &results[s * MOVING_RUNS + (int)run];
+
+		sum += result->end.regret_s / simulated_round_time(result) / seeds;
+	}
 	return sum;
 }
 
@@ -142,33 +145,39 @@ static void moving(struct repro *repro, const char *kind)
 {
 	struct simulation parts[MOVING_RUNS * SEEDS];
 	struct simulated *results = calloc(MOVING_RUNS * SEEDS, sizeof(*results));
-	const struct simulated *first[MOVING_RUNS];
+	const struct simulated *first[MOVING_RUNS] = { results, results + 1, results + 2 };
+	int seeds = repro_full(repro) ? SEEDS : 4;
 	static char shares[SEEDS][WORKERS * 80];
 	char plain[64], title[96];
 
 	if (results == NULL)
 		repro_die("no memory");
 	snprintf(plain, sizeof(plain), "%s-wall", kind);
-	for (int i = 0; i < MOVING_RUNS * SEEDS; i++) {
+	for (int i = 0; i < MOVING_RUNS * seeds; i++) {
+		enum moving run = (enum moving)(i % MOVING_RUNS);
+		uint64_t seed = repro_seed(repro) + (unsigned)i / MOVING_RUNS;
+
 		parts[i] = (struct simulation){ .scenario = "share-moving",
-						.curve = i / SEEDS == PLAIN ? plain : kind,
-						.seed = repro_seed(repro) + (unsigned)i % SEEDS };
+						.curve = run == PLAIN ? plain : kind,
+						.seed = seed };
 		simulation_set(&parts[i], "time=0");
 		simulation_set(&parts[i], "rounds=10000");
-		if (i / SEEDS == FIXED) {
-			fix_shares(parts[i].seed, shares[i], sizeof(shares[i]));
+		if (run == FIXED) {
+			char *text = shares[i / MOVING_RUNS];
+
+			fix_shares(seed, text, sizeof(shares[0]));
 			simulation_set(&parts[i], "shares.every=0");
-			parts[i].more = shares[i];
+			parts[i].more = text;
 		}
-		first[i / SEEDS] = &results[i / SEEDS * SEEDS];
 	}
-	simulate(repro, parts, MOVING_RUNS * SEEDS, results);
-	double fixed = lost_rounds(first[FIXED]), normalised = lost_rounds(first[NORMALISED]);
+	simulate(repro, parts, (size_t)(MOVING_RUNS * seeds), results);
+	double fixed = lost_rounds(results, FIXED, seeds);
+	double normalised = lost_rounds(results, NORMALISED, seeds);
 
 	repro_at_most(
 	    repro, 1.25 * fixed, normalised,
 	    "%s while shares move: rounds lost, 1.25 of those with fixed shares (at most)", kind);
-	repro_at_least(repro, 10 * normalised, lost_rounds(first[PLAIN]),
+	repro_at_least(repro, 10 * normalised, lost_rounds(results, PLAIN, seeds),
 		       "%s in its plain form while shares move: rounds lost, ten times those "
 		       "(at least)",
 		       kind);
