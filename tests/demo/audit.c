@@ -77,8 +77,20 @@ static void count_seconds(struct audit *audit, uint64_t now_ns)
 	}
 }
 
-static void keep(struct audit *audit, uint64_t now_ns)
+/* A quota holds until the next snapshot, some milliseconds later. */
+static void allow(struct audit *audit, const struct quota *quotas, uint64_t now_ns)
 {
+	for (unsigned i = 0; i < audit->count && audit->kept > 0; i++)
+		if (audit->newest[i].quota_us > 0 && audit->newest[i].period_us > 0)
+			audit->allowed_ns[i] += (double)(now_ns - audit->kept_ns) *
+						(double)audit->newest[i].quota_us /
+						(double)audit->newest[i].period_us;
+	memcpy(audit->newest, quotas, audit->count * sizeof(*quotas));
+}
+
+static void keep(struct audit *audit, const struct quota *quotas, uint64_t now_ns)
+{
+	allow(audit, quotas, now_ns);
 	if (audit->kept > 0 && now_ns - audit->kept_ns > audit->gap_ns_max)
 		audit->gap_ns_max = now_ns - audit->kept_ns;
 	audit->kept++;
@@ -122,7 +134,7 @@ bool audit_sample(struct audit *audit, uint64_t now_ns)
 		audit->unreadable++;
 		return true;
 	}
-	keep(audit, now_ns);
+	keep(audit, quotas, now_ns);
 	return judge(audit, quotas, now_ns);
 }
 
@@ -140,15 +152,19 @@ json_t *audit_progress(const struct audit *audit)
 {
 	uint64_t span_ns = audit->kept_ns - audit->first_ns;
 	double per_s = span_ns > 0 ? (double)audit->kept * NS_PER_S / (double)span_ns : 0;
+	json_t *allowed = json_array();
 
-	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:o}", "nodes",
-			 (int)audit->count, "budget_ucpu", integer(audit->budget_ucpu), "samples",
-			 integer(audit->samples), "kept", integer(audit->kept), "torn",
+	for (unsigned i = 0; i < audit->count; i++)
+		json_array_append_new(allowed, json_real(audit->allowed_ns[i] / NS_PER_S));
+	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o}",
+			 "nodes", (int)audit->count, "budget_ucpu", integer(audit->budget_ucpu),
+			 "samples", integer(audit->samples), "kept", integer(audit->kept), "torn",
 			 integer(audit->torn), "unreadable", integer(audit->unreadable),
 			 "violations", integer(audit->violations), "sum_ucpu",
 			 integer(audit->sum_ucpu), "sum_ucpu_max", integer(audit->sum_ucpu_max),
 			 "gap_ns_max", integer(audit->gap_ns_max), "kept_per_s", per_s,
-			 "kept_per_s_min", integer(audit->second_kept_min));
+			 "kept_per_s_min", integer(audit->second_kept_min), "kept_ns",
+			 integer(audit->kept_ns), "allowed_cpu_s", allowed);
 }
 
 static json_t *describe(const struct audit_violation *violation, unsigned count)

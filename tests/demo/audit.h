@@ -43,6 +43,10 @@ struct audit {
 
 	uint64_t first_ns, kept_ns, gap_ns_max; /* between two kept snapshots */
 
+	/* CPU time that each quota has allowed from the first snapshot to the newest, in ns. */
+	double allowed_ns[QUOTAS_MAX];
+	struct quota newest[QUOTAS_MAX];
+
 	uint64_t second_ns; /* start of the running second */
 	uint64_t second_kept;
 	uint64_t second_kept_min; /* the poorest whole second; UINT64_MAX: none yet */

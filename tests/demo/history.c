@@ -59,16 +59,29 @@ double history_settled(const struct history *history, const struct phase *phase,
 	return known > 0 ? sum / known : (double)NAN;
 }
 
+/* Of what is known at one end or at both; NAN if at none. */
+static double mean(double first, double second)
+{
+	if (isnan(first))
+		return second;
+	return isnan(second) ? first : (first + second) / 2;
+}
+
 /*
  * A share moves in steps, and when between two samples it did is not known: on
  * average in the middle.  To take the first sample's would count what a
  * receiver may use later as if it used too much now.
  */
-static double mean_share(const struct node_sample *first, const struct node_sample *second)
+static double allowed_s(const struct sample *first, const struct sample *second, unsigned node)
 {
-	if (isnan(first->share))
-		return second->share;
-	return isnan(second->share) ? first->share : (first->share + second->share) / 2;
+	const struct node_sample *a = &first->nodes[node], *b = &second->nodes[node];
+	double wall_s = second->at_s - first->at_s, quota_s = b->quota_s - a->quota_s;
+	double held_back = mean(a->share - a->quota, b->share - b->quota);
+	double share = mean(a->share, b->share);
+
+	if (!isnan(quota_s) && !isnan(held_back))
+		return quota_s + held_back * wall_s;
+	return isnan(share) ? 0 : share * wall_s;
 }
 
 static struct spent spent_by(const struct history *history, size_t from, size_t to, unsigned node)
@@ -77,12 +90,8 @@ static struct spent spent_by(const struct history *history, size_t from, size_t 
 	struct spent spent = { samples[to].nodes[node].used_s - samples[from].nodes[node].used_s,
 			       0 };
 
-	for (size_t i = from; i < to; i++) {
-		double share = mean_share(&samples[i].nodes[node], &samples[i + 1].nodes[node]);
-
-		if (!isnan(share))
-			spent.allowed_s += share * (samples[i + 1].at_s - samples[i].at_s);
-	}
+	for (size_t i = from; i < to; i++)
+		spent.allowed_s += allowed_s(&samples[i], &samples[i + 1], node);
 	return spent;
 }
 

@@ -14,8 +14,9 @@
 
 struct node_sample {
 	double share, on_cpu, demand, marginal_cost;
-	double quota;		     /* in the kernel: quota ÷ period */
-	double used_s;		     /* CPU time of its job so far, by the kernel's account */
+	double quota;	/* in the kernel: quota ÷ period */
+	double quota_s; /* CPU time that the quota has allowed so far, by the observer */
+	double used_s;	/* CPU time of its job so far, by the kernel's account */
 	int64_t quota_us, period_us; /* as read; 0: not read */
 	int64_t tasks;		     /* done so far; -1: unknown */
 	int64_t restarts;	     /* of its worker; -1: unknown */
@@ -64,8 +65,10 @@ double history_settled(const struct history *history, const struct phase *phase,
 
 /*
  * CPU time that a job used, and that its share allowed it, in a part of the
- * run.  The share is known at the samples only, so its integral is the
- * trapezoid's: off by at most half a sample's length times each change, either way.
+ * run.  The share is known at the samples only, but the observer sees every
+ * change of the quota; and the quota is the share, but for what an agent takes
+ * off to pay back.  So what the share allowed is what the quota did, and the
+ * trapezoid of that difference; without an observer the share's trapezoid.
  */
 struct spent {
 	double used_s, allowed_s;

@@ -2,8 +2,8 @@
 /*
  * The independent observer: reads the kernel's quota files of the given
  * cgroups many times a second and checks that their sum is within the budget.
- * It shares no code with the agents.  JSON lines on stdout: the counters once
- * a second, each of the first violations at once, the summary at the end.
+ * It shares no code with the agents.  JSON lines on stdout: the counters five
+ * times a second, each of the first violations at once, the summary at the end.
  */
 #include "config.h"
 
@@ -23,7 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000u
+#define NS_PER_S    1000000000u
+#define PROGRESS_NS (NS_PER_S / 5)
 
 struct options {
 	uint64_t budget_ucpu;
@@ -91,7 +92,7 @@ static void watch(struct audit *audit, const struct options *options, int timer,
 {
 	struct pollfd polls[] = { { .fd = timer, .events = POLLIN },
 				  { .fd = signals, .events = POLLIN } };
-	uint64_t start_ns = now_ns(), report_ns = start_ns + NS_PER_S, ticks;
+	uint64_t start_ns = now_ns(), report_ns = start_ns + PROGRESS_NS, ticks;
 
 	for (;;) {
 		if (poll(polls, 2, -1) < 0 && errno != EINTR)
@@ -106,7 +107,7 @@ static void watch(struct audit *audit, const struct options *options, int timer,
 			print_line("violation", audit_progress(audit));
 		if (at_ns >= report_ns) {
 			print_line("progress", audit_progress(audit));
-			report_ns += NS_PER_S;
+			report_ns += PROGRESS_NS;
 		}
 		if (options->seconds != 0 && at_ns - start_ns >= options->seconds * NS_PER_S)
 			return;

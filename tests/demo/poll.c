@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/base/clock.h"
 #include "agent/control/control.h"
 #include "lib/quantity.h"
 #include "tests/demo/ledger.h"
@@ -77,6 +78,23 @@ static void poll_node(struct node *node, struct node_sample *ret_sample)
 	}
 }
 
+/* As of the observer's newest line, and at the quota of now since then. */
+static void poll_observer(const struct demo *demo, struct sample *sample)
+{
+	const json_t *allowed = json_object_get(demo->observed, "allowed_cpu_s");
+	double since_s = (double)clock_now_ns() / ISO_NS_PER_S -
+			 number(demo->observed, "kept_ns") / ISO_NS_PER_S;
+
+	for (unsigned i = 0; i < demo->options.nodes; i++) {
+		const json_t *quota_s = json_array_get(allowed, i);
+
+		sample->nodes[i].quota_s =
+		    json_is_number(quota_s)
+			? json_number_value(quota_s) + since_s * sample->nodes[i].quota
+			: UNKNOWN;
+	}
+}
+
 static void poll_training(struct demo *demo, struct sample *sample)
 {
 	json_t *reply = ask(demo->coordinator_socket, "status"), *worker;
@@ -138,6 +156,7 @@ void poll_everybody(struct demo *demo, struct sample *ret_sample)
 	*ret_sample = (struct sample){ 0 };
 	for (unsigned i = 0; i < demo->options.nodes; i++)
 		poll_node(&demo->nodes[i], &ret_sample->nodes[i]);
+	poll_observer(demo, ret_sample);
 	poll_training(demo, ret_sample);
 	poll_ledgers(demo, ret_sample);
 }

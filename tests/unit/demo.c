@@ -199,7 +199,11 @@ static void record(double before, double during, double after)
 		bool moving = i % 20 < 10;
 
 		for (unsigned k = 0; k < 3; k++)
-			sample.nodes[k].share = k == DEMO_VISITED ? (moving ? 0.05 : share) : 0.3;
+			sample.nodes[k] = (struct node_sample){
+				.share = k == DEMO_VISITED ? (moving ? 0.05 : share) : 0.3,
+				.quota = (double)NAN,
+				.quota_s = (double)NAN,
+			};
 		ck_assert_int_eq(history_add(&demo.history, &sample), 0);
 	}
 }
@@ -279,6 +283,34 @@ START_TEST(a_moving_share_is_no_excess)
 	demo.history.samples[0].nodes[0].share = (double)NAN;
 	struct spent spent = history_spent(&demo.history, 0, 60, 0);
 	ck_assert_double_eq_tol(spent.allowed_s, 12, 1e-2);
+	history_free(&demo.history);
+}
+END_TEST
+
+/*
+ * Between two samples a share of 0.1 is 0.9 for 0.2 s, which the observer saw;
+ * and for 5 s the quota is half of the share, to pay back.
+ */
+START_TEST(what_happens_between_samples_is_no_excess)
+{
+	record(0.3, 0.5, 0.3);
+	for (unsigned i = 0; i < demo.history.count; i++)
+		for (unsigned k = 0; k < 3; k++) {
+			struct node_sample *sample = &demo.history.samples[i].nodes[k];
+			double t = i / 2.0, held_back_s = t < 20 ? 0 : t < 25 ? t - 20 : 5;
+
+			sample->share = 0.1;
+			sample->quota = t >= 20 && t < 25 ? 0.05 : 0.1;
+			sample->used_s = 0.1 * t + (i > 30 ? 0.8 * 0.2 : 0);
+			sample->quota_s = sample->used_s - 0.05 * held_back_s;
+		}
+	struct spent spent = history_spent(&demo.history, 0, 60, 1);
+	ck_assert_double_eq_tol(spent.used_s, 3.16, 1e-9);
+	ck_assert_double_eq_tol(spent.allowed_s, 3.16, 1e-9);
+	/* Without the observer it seems to have used more than it might. */
+	for (unsigned i = 0; i < demo.history.count; i++)
+		demo.history.samples[i].nodes[1].quota_s = (double)NAN;
+	ck_assert_double_eq_tol(history_spent(&demo.history, 0, 60, 1).allowed_s, 3, 1e-9);
 	history_free(&demo.history);
 }
 END_TEST
@@ -429,6 +461,7 @@ Suite *test_suite(void)
 	tcase_add_test(checks, judges_rise_and_fall_by_settled_means);
 	tcase_add_test(checks, finds_the_worst_window);
 	tcase_add_test(checks, a_moving_share_is_no_excess);
+	tcase_add_test(checks, what_happens_between_samples_is_no_excess);
 	tcase_add_test(checks, the_table_shows_what_was_seen);
 	tcase_add_test(checks, the_report_says_what_was_seen);
 	tcase_add_test(checks, a_run_without_samples_holds_nothing);

@@ -201,6 +201,27 @@ START_TEST(counts_snapshots_by_the_second_and_the_longest_gap)
 }
 END_TEST
 
+START_TEST(adds_up_what_each_quota_allows)
+{
+	const uint64_t s = 1000000000u;
+
+	start(1200000);
+	ck_assert(audit_sample(&audit, 5 * s));
+	ck_assert(audit_sample(&audit, 7 * s));
+	put(1, "cpu.max", "20000 100000\n");
+	ck_assert(audit_sample(&audit, 8 * s));
+	ck_assert(audit_sample(&audit, 10 * s));
+	/* 0.5, 0.3 and 0.4 CPU, the last one for three seconds only and then half of it. */
+	ck_assert_double_eq_tol(audit.allowed_ns[0], 2.5e9, 1);
+	ck_assert_double_eq_tol(audit.allowed_ns[2], 1.5e9, 1);
+	ck_assert_double_eq_tol(audit.allowed_ns[1], 1.6e9, 1);
+	json_t *progress = audit_progress(&audit);
+	json_t *allowed = json_object_get(progress, "allowed_cpu_s");
+	ck_assert_double_eq_tol(json_real_value(json_array_get(allowed, 1)), 1.6, 1e-9);
+	json_decref(progress);
+}
+END_TEST
+
 START_TEST(sums_exactly_over_different_periods)
 {
 	uint64_t ucpu = 7;
@@ -265,6 +286,7 @@ Suite *test_suite(void)
 	tcase_add_test(tree, keeps_nothing_that_never_stands_still);
 	tcase_add_test(tree, what_cannot_be_read_is_not_held);
 	tcase_add_test(tree, counts_snapshots_by_the_second_and_the_longest_gap);
+	tcase_add_test(tree, adds_up_what_each_quota_allows);
 	tcase_add_test(tree, refuses_text_that_is_no_quota);
 	suite_add_tcase(suite, tree);
 	tcase_add_test(sum, sums_exactly_over_different_periods);
