@@ -11,7 +11,7 @@
  * orders and the counting; a rule (struct iso_rule, one for each method) decides.
  *
  * A new method is a kind in method.h, a line in the table of method.c, a rule in a file of
- * its own, its plain form in tests/sim/method_oracle.c and a time line in tests/unit/rule.c.
+ * its own, its plain form in tests/sim/method_oracle.c and a time line in tests/unit/rule_*.c.
  */
 
 #define ISO_RULE_NONE UINT32_MAX /* no worker, the end of a list */

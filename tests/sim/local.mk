@@ -10,7 +10,8 @@ sim_tests += %D%/trade %D%/member
 %C%_member_SOURCES = %D%/member.c $(sim_world)
 sim_tests += %D%/power %D%/quota
 sim_tests += %D%/method
-%C%_method_SOURCES = %D%/method.c %D%/method_oracle.c %D%/method_oracle.h
+%C%_method_SOURCES = %D%/method.c %D%/method_check.c %D%/method_world.h \
+	%D%/method_oracle.c %D%/method_oracle.h
 sim_tests += %D%/training_run
 sim_tests += %D%/registry
 %C%_registry_SOURCES = %D%/registry.c %D%/members.c %D%/members.h

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "lib/sgd/method.h"
-#include "tests/sim/method_oracle.h"
-#include "tests/test.h"
+#include "tests/sim/method_world.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,57 +13,6 @@
  * code say after every event what x, the verdict and every count must be.
  */
 
-/* Check notes every assertion that holds; these are too many for that. */
-#define must(condition)                                                                            \
-	do {                                                                                       \
-		if (!(condition))                                                                  \
-			ck_abort_msg("seed %llu%s, step %u: %s", (unsigned long long)world->seed,  \
-				     world->config.capped ? " capped" : "", world->step,           \
-				     #condition);                                                  \
-	} while (0)
-
-#define WORKERS ORACLE_WORKERS
-#define PARAMS  ORACLE_PARAMS
-#define FLIGHTS 512
-#define STEPS   400
-
-struct flight {
-	uint32_t worker;
-	uint64_t version;
-	bool stopped;
-};
-
-struct world {
-	uint64_t seed;
-	uint32_t step;
-	struct iso_rng rng;
-	struct iso_method_config config;
-	struct iso_method_traits traits;
-	struct iso_method *method;
-	struct oracle oracle;
-	struct flight flights[FLIGHTS];
-	uint32_t count;
-	uint32_t depth[WORKERS]; /* 0: absent */
-	uint64_t point[WORKERS]; /* version it was last started at */
-	uint32_t points_in_round[WORKERS];
-	uint32_t starts_in_round[WORKERS];
-	uint32_t tasks[WORKERS];
-	uint64_t rounds, updates_at_round;
-	uint64_t started, stopped, lost, late;
-	bool never_disturbed;
-	bool steady;          /* nobody comes, goes or loses work */
-	uint32_t calm_rounds; /* since somebody came, went or lost work; 2: nothing of it is left */
-	double speed[WORKERS];
-};
-
-/* For a seed that failed: ISO_SEED=n ISO_RUNS=1 ISO_TRACE=1 shows what happened. */
-static void trace(const char *what, uint32_t worker, uint32_t count, uint64_t version)
-{
-	if (getenv("ISO_TRACE") != NULL)
-		fprintf(stderr, "%s worker %u count %u version %llu\n", what, worker, count,
-			(unsigned long long)version);
-}
-
 static uint32_t below(struct world *world, uint32_t limit)
 {
 	return (uint32_t)iso_rng_below(&world->rng, limit);
@@ -75,197 +21,6 @@ static uint32_t below(struct world *world, uint32_t limit)
 static bool chance(struct world *world, double probability)
 {
 	return iso_rng_unit(&world->rng) < probability;
-}
-
-static uint32_t in_flight(const void *book, uint32_t worker, uint64_t version)
-{
-	const struct world *world = book;
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < world->count; i++)
-		count += world->flights[i].worker == worker && !world->flights[i].stopped &&
-			 world->flights[i].version <= version;
-	return count;
-}
-
-static void take_start(struct world *world, const struct iso_method_order *order)
-{
-	uint32_t worker = order->worker;
-
-	trace("  start", worker, order->count, order->version);
-	must(order->count > 0);
-	if (order->version != world->point[worker]) {
-		must(order->version == iso_method_version(world->method));
-		world->points_in_round[worker]++;
-	}
-	world->point[worker] = order->version;
-	world->oracle.start[worker] = order->version;
-	world->started += order->count;
-	world->starts_in_round[worker] += order->count;
-	for (uint32_t i = 0; i < order->count; i++) {
-		must(world->count < FLIGHTS);
-		world->flights[world->count++] =
-		    (struct flight){ .worker = worker, .version = order->version };
-	}
-	if (!world->traits.wants_allocation)
-		must(in_flight(world, worker, UINT64_MAX) <= world->depth[worker]);
-}
-
-static void take_stop(struct world *world, const struct iso_method_order *order)
-{
-	bool any = false;
-
-	trace("  stop", order->worker, 0, order->version);
-	must(world->traits.stops);
-	for (uint32_t i = 0; i < world->count; i++) {
-		struct flight *flight = &world->flights[i];
-
-		if (flight->worker != order->worker || flight->version >= order->version ||
-		    flight->stopped)
-			continue;
-		flight->stopped = true;
-		world->stopped++;
-		any = true;
-	}
-	must(any);
-}
-
-static void take_orders(struct world *world)
-{
-	struct iso_method_order order;
-
-	while (iso_method_next(world->method, &order)) {
-		must(order.worker < WORKERS);
-		must(world->depth[order.worker] > 0);
-		if (order.act == ISO_METHOD_START)
-			take_start(world, &order);
-		else
-			take_stop(world, &order);
-	}
-}
-
-static void check_totals(const struct world *world)
-{
-	struct iso_method_totals totals = iso_method_totals(world->method);
-	const struct oracle *oracle = &world->oracle;
-
-	must(totals.started == world->started);
-	must(totals.stopped == world->stopped);
-	must(totals.lost == world->lost);
-	must(totals.late == world->late);
-	must(totals.used == oracle->used);
-	must(totals.buffered == oracle_buffered(oracle));
-	must(totals.ignored == oracle->ignored);
-	must(totals.updates == oracle->k);
-	must(totals.delay_max == oracle->delay_max);
-	must(totals.delay_sum == oracle->delay_sum);
-	uint64_t flying = 0;
-	for (uint32_t i = 0; i < world->config.workers; i++) {
-		flying += in_flight(world, i, UINT64_MAX);
-		must(iso_method_worker(world->method, i).in_flight ==
-		     in_flight(world, i, UINT64_MAX));
-	}
-	must(totals.in_flight == flying);
-	must(totals.started == totals.used + totals.buffered + totals.ignored + totals.stopped +
-				   totals.lost + totals.in_flight);
-}
-
-static void check_point(const struct world *world)
-{
-	const double *x = iso_method_exact_point(world->method);
-	float rounded[PARAMS];
-
-	must(iso_method_version(world->method) == world->oracle.k);
-	iso_method_point(world->method, rounded);
-	for (uint32_t p = 0; p < world->config.params; p++)
-		must(rounded[p] == (float)x[p]);
-	for (uint32_t p = 0; p < world->config.params; p++)
-		must(fabs(x[p] - world->oracle.x[p]) <= 2e-6 * (1 + (double)world->oracle.k));
-}
-
-/* Someone must always be at work, or a begin() be due: else nothing would ever happen again. */
-static void check_alive(const struct world *world)
-{
-	uint32_t present = 0;
-
-	for (uint32_t i = 0; i < WORKERS; i++)
-		present += world->depth[i] > 0;
-	if (present > 0 && !iso_method_between_rounds(world->method))
-		must(iso_method_totals(world->method).in_flight > 0);
-}
-
-static void check_delays(const struct world *world)
-{
-	uint64_t delay_max = iso_method_totals(world->method).delay_max;
-	uint64_t version = iso_method_version(world->method);
-
-	switch ((int)world->config.kind) {
-	case ISO_METHOD_RINGMASTER_STOPS:
-		/* What is in flight can still be used, so nothing need be ignored. */
-		must(iso_method_totals(world->method).ignored == 0);
-		for (uint32_t i = 0; i < world->count; i++)
-			if (!world->flights[i].stopped)
-				must(version - world->flights[i].version < world->config.delay_max);
-		/* fallthrough */
-	case ISO_METHOD_RINGMASTER: must(delay_max < world->config.delay_max); break;
-	case ISO_METHOD_RINGLEADER:
-		/* Nothing is thrown away but by those who come and go. */
-		must(!world->never_disturbed || world->oracle.ignored == 0);
-		must(delay_max <= 2 * world->config.workers - 2);
-		break;
-	case ISO_METHOD_MINIBATCH:
-	case ISO_METHOD_RENNALA:
-	case ISO_METHOD_MALENIA:
-	case ISO_METHOD_SGD_ATA: must(delay_max == 0); break;
-	}
-}
-
-static uint32_t cap_of(const struct world *world, uint32_t worker)
-{
-	if (world->config.kind == ISO_METHOD_RINGLEADER)
-		return world->tasks[worker] + 1 + (world->rounds == 0);
-	return world->tasks[worker];
-}
-
-/* What must hold of a round that is over. */
-static void check_round(struct world *world)
-{
-	uint64_t rounds = iso_method_totals(world->method).rounds;
-	uint64_t updates = iso_method_version(world->method);
-
-	if (rounds == world->rounds)
-		return;
-	must(rounds == world->rounds + 1);
-	if (world->traits.by_rounds || world->config.kind == ISO_METHOD_RINGLEADER)
-		must(rounds == world->oracle.rounds);
-	for (uint32_t i = 0; i < world->config.workers && world->calm_rounds >= 2; i++) {
-		if (world->config.capped)
-			must(world->starts_in_round[i] <= cap_of(world, i));
-		if (world->config.kind == ISO_METHOD_SGD_ATA)
-			must(world->starts_in_round[i] == world->tasks[i] + 1);
-		if (world->config.kind == ISO_METHOD_MINIBATCH)
-			must(world->starts_in_round[i] == world->tasks[i]);
-		if (world->config.kind == ISO_METHOD_RINGLEADER)
-			must(world->points_in_round[i] == 1 + (world->rounds == 0));
-	}
-	if (world->config.kind == ISO_METHOD_RINGLEADER && world->calm_rounds >= 2)
-		must(updates - world->updates_at_round == world->config.workers);
-	world->rounds = rounds;
-	world->updates_at_round = updates;
-	world->calm_rounds += world->steady;
-	memset(world->points_in_round, 0, sizeof(world->points_in_round));
-	memset(world->starts_in_round, 0, sizeof(world->starts_in_round));
-}
-
-static void after_event(struct world *world)
-{
-	take_orders(world);
-	oracle_settle(&world->oracle, in_flight, world);
-	check_round(world);
-	check_totals(world);
-	check_point(world);
-	check_delays(world);
-	check_alive(world);
 }
 
 static void draw_allocation(struct world *world)
@@ -306,10 +61,10 @@ static void begin(struct world *world)
 		tasks = world->tasks;
 	}
 	for (uint32_t i = 0; i < WORKERS && tasks != NULL; i++)
-		trace("begin", i, tasks[i], world->oracle.k);
+		method_world_trace("begin", i, tasks[i], world->oracle.k);
 	oracle_begin(&world->oracle, tasks);
 	iso_method_begin(world->method, tasks);
-	after_event(world);
+	method_world_after_event(world);
 }
 
 static void forget_flights(struct world *world, uint32_t worker)
@@ -327,14 +82,14 @@ static void forget_flights(struct world *world, uint32_t worker)
 
 static void leave(struct world *world, uint32_t worker)
 {
-	trace("leave", worker, 0, world->oracle.k);
+	method_world_trace("leave", worker, 0, world->oracle.k);
 	world->calm_rounds = 0;
 	forget_flights(world, worker);
 	world->depth[worker] = 0;
 	if (world->oracle.present[worker])
 		oracle_leave(&world->oracle, worker);
 	iso_method_leave(world->method, worker);
-	after_event(world);
+	method_world_after_event(world);
 }
 
 static void join(struct world *world, uint32_t worker)
@@ -344,11 +99,11 @@ static void join(struct world *world, uint32_t worker)
 	world->calm_rounds = 0;
 	world->depth[worker] = 1 + below(world, world->config.depth_max);
 	world->point[worker] = UINT64_MAX;
-	trace("join", worker, world->depth[worker], world->oracle.k);
+	method_world_trace("join", worker, world->depth[worker], world->oracle.k);
 	world->oracle.depth[worker] = world->depth[worker];
 	oracle_join(&world->oracle, worker);
 	iso_method_join(world->method, worker, world->depth[worker]);
-	after_event(world);
+	method_world_after_event(world);
 }
 
 /* Quick workers' flights are drawn more often. */
@@ -389,8 +144,8 @@ static void arrive(struct world *world)
 					      .version = flight.version,
 					      .gradient =
 						  world->config.params > 0 ? values : NULL };
-	trace(flight.stopped ? "late" : "arrive", flight.worker, 1, flight.version);
-	gradient.others = in_flight(world, flight.worker, UINT64_MAX);
+	method_world_trace(flight.stopped ? "late" : "arrive", flight.worker, 1, flight.version);
+	gradient.others = method_world_in_flight(world, flight.worker, UINT64_MAX);
 	uint64_t updates = world->oracle.k;
 	enum iso_method_verdict expected = ISO_METHOD_IGNORED;
 	if (flight.stopped)
@@ -398,7 +153,7 @@ static void arrive(struct world *world)
 	else
 		expected = oracle_arrive(&world->oracle, &gradient);
 	enum iso_method_verdict verdict = iso_method_arrive(world->method, &arrival);
-	after_event(world);
+	method_world_after_event(world);
 	if (world->oracle.k != updates)
 		expected = ISO_METHOD_USED;
 	must(verdict == expected);
@@ -409,10 +164,10 @@ static void lose(struct world *world)
 	struct flight flight = take_flight(world, below(world, world->count));
 
 	world->calm_rounds = 0;
-	trace("lose", flight.worker, 1, flight.version);
+	method_world_trace("lose", flight.worker, 1, flight.version);
 	world->lost += !flight.stopped;
 	iso_method_lost(world->method, flight.worker, flight.version, 1);
-	after_event(world);
+	method_world_after_event(world);
 }
 
 /* What it had started before goes on, so for a while it may have more. */
@@ -424,10 +179,10 @@ static void rethread(struct world *world)
 		return;
 	world->calm_rounds = 0;
 	world->depth[worker] = 1 + below(world, world->config.depth_max);
-	trace("depth", worker, world->depth[worker], world->oracle.k);
+	method_world_trace("depth", worker, world->depth[worker], world->oracle.k);
 	world->oracle.depth[worker] = world->depth[worker];
 	iso_method_set_depth(world->method, worker, world->depth[worker]);
-	after_event(world);
+	method_world_after_event(world);
 }
 
 static void move(struct world *world)
@@ -442,7 +197,7 @@ static void move(struct world *world)
 	world->started++;
 	iso_method_move(world->method, flight->worker, to, 1);
 	flight->worker = to;
-	after_event(world);
+	method_world_after_event(world);
 }
 
 static struct iso_method *make(const struct iso_method_config *config)
@@ -461,7 +216,7 @@ static void restart(struct world *world)
 	uint8_t *bytes = malloc(size), *again = malloc(size);
 	struct iso_method *method = make(&world->config);
 
-	trace("restart", 0, 0, world->oracle.k);
+	method_world_trace("restart", 0, 0, world->oracle.k);
 	iso_method_save(world->method, bytes);
 	ck_assert_ok(iso_method_restore(method, bytes, size));
 	must(iso_method_state_bytes(method) == size);
@@ -484,7 +239,7 @@ static void restart(struct world *world)
 	free(bytes);
 	free(again);
 	world->method = method;
-	after_event(world);
+	method_world_after_event(world);
 }
 
 static void draw_config(struct world *world, enum iso_method_kind kind, bool capped)
@@ -539,8 +294,8 @@ static void run(enum iso_method_kind kind, bool capped, bool steady, uint64_t se
 	world->never_disturbed = steady;
 	world->calm_rounds = steady ? 2 : 0;
 	draw_config(world, kind, capped);
-	trace(capped ? "capped" : iso_method_text(kind), world->config.workers,
-	      world->config.depth_max, seed);
+	method_world_trace(capped ? "capped" : iso_method_text(kind), world->config.workers,
+			   world->config.depth_max, seed);
 	for (uint32_t i = 0; i < world->config.workers; i++)
 		join(world, i);
 	world->calm_rounds = steady ? 2 : 0;

@@ -3,10 +3,13 @@ unit_tests += \
 	tests/unit/dataset \
 	tests/unit/dataset_text \
 	tests/unit/method \
+	tests/unit/method_state \
 	tests/unit/quadratic \
 	tests/unit/quant_vector \
 	tests/unit/ras \
-	tests/unit/rule \
+	tests/unit/rule_async \
+	tests/unit/rule_round \
+	tests/unit/rule_table \
 	tests/unit/dispatch \
 	tests/unit/liblinear \
 	tests/unit/model \
@@ -18,3 +21,9 @@ unit_tests += \
 
 tests_unit_quant_vector_SOURCES = tests/unit/quant_vector.c tests/unit/quant_plain.c
 tests_unit_quant_vector_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
+
+timeline = tests/unit/timeline.c tests/unit/timeline.h
+tests_unit_method_state_SOURCES = tests/unit/method_state.c $(timeline)
+tests_unit_rule_async_SOURCES = tests/unit/rule_async.c $(timeline)
+tests_unit_rule_round_SOURCES = tests/unit/rule_round.c $(timeline)
+tests_unit_rule_table_SOURCES = tests/unit/rule_table.c $(timeline)
