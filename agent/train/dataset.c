@@ -68,11 +68,15 @@ static int scale_rows(struct dataset *dataset)
 	return 0;
 }
 
-/* Images of a folder.  The labels of both halves count: either may lack the last class. */
+/*
+ * Images of a folder.  The labels of both halves count, as either may lack the last
+ * class; a coordinator may have the test half alone.
+ */
 static int load_folder(const struct dataset_spec *spec, enum dataset_half half,
 		       struct dataset *ret_dataset, struct error *reterr)
 {
-	struct dataset dataset, train;
+	struct dataset dataset;
+	uint32_t classes = 0;
 
 	if (spec->test[0] != '\0' || spec->has_holdout || spec->label[0] != '\0')
 		return error_set(reterr, -EINVAL,
@@ -80,22 +84,15 @@ static int load_folder(const struct dataset_spec *spec, enum dataset_half half,
 				 spec->path);
 	int r = dataset_idx_load_folder(spec->path, half == DATASET_TRAIN ? "train" : "t10k",
 					&dataset, reterr);
-	if (r < 0 || half == DATASET_TRAIN) {
-		if (r == 0)
-			*ret_dataset = dataset;
+	if (r < 0)
 		return r;
-	}
-	r = dataset_idx_load_folder(spec->path, "train", &train, reterr);
-	if (r == 0 && train.features != dataset.features)
-		r = error_set(reterr, -EBADMSG, "%s: images of %u and of %u values", spec->path,
-			      train.features, dataset.features);
-	if (r < 0) {
+	r = half == DATASET_TRAIN ? 0 : dataset_idx_classes(spec->path, "train", &classes, reterr);
+	if (r < 0 && r != -ENOENT) {
 		dataset_close(&dataset);
 		return r;
 	}
-	if (train.classes > dataset.classes)
-		dataset.classes = train.classes;
-	dataset_close(&train);
+	if (classes > dataset.classes)
+		dataset.classes = classes;
 	*ret_dataset = dataset;
 	return 0;
 }

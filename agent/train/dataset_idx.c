@@ -102,35 +102,52 @@ static int read_idx(const char *path, struct iso_idx *ret_idx, uint8_t **ret_dat
 	return 0;
 }
 
+static int read_labels(const char *path, struct iso_idx *ret_marks, uint8_t **ret_labels,
+		       uint32_t *ret_classes, struct error *reterr)
+{
+	struct iso_idx marks;
+	uint8_t *labels, largest = 0;
+
+	int r = read_idx(path, &marks, &labels, reterr);
+	if (r < 0)
+		return r;
+	if (marks.dims != 1) {
+		free(labels);
+		return error_set(reterr, -EBADMSG, "%s: offset 3: labels have %u dimensions, not 1",
+				 path, marks.dims);
+	}
+	for (uint32_t i = 0; i < marks.size[0]; i++)
+		largest = labels[i] > largest ? labels[i] : largest;
+	*ret_marks = marks;
+	*ret_labels = labels;
+	*ret_classes = largest + 1u;
+	return 0;
+}
+
 int dataset_idx_load(const char *images_path, const char *labels_path, struct dataset *ret_dataset,
 		     struct error *reterr)
 {
 	__attribute__((cleanup(bytes_free))) uint8_t *pixels = NULL;
 	__attribute__((cleanup(bytes_free))) uint8_t *labels = NULL;
 	struct iso_idx images, marks;
-	uint8_t largest = 0;
+	uint32_t classes;
 
 	int r = read_idx(images_path, &images, &pixels, reterr);
 	if (r < 0)
 		return r;
-	r = read_idx(labels_path, &marks, &labels, reterr);
+	r = read_labels(labels_path, &marks, &labels, &classes, reterr);
 	if (r < 0)
 		return r;
 	if (images.dims < 2)
 		return error_set(reterr, -EBADMSG, "%s: offset 3: images need 2 dimensions or more",
 				 images_path);
-	if (marks.dims != 1)
-		return error_set(reterr, -EBADMSG, "%s: offset 3: labels have %u dimensions, not 1",
-				 labels_path, marks.dims);
 	if (marks.size[0] != images.size[0])
 		return error_set(reterr, -EBADMSG, "%s: offset 4: %u labels for %u images in %s",
 				 labels_path, marks.size[0], images.size[0], images_path);
-	for (uint32_t i = 0; i < marks.size[0]; i++)
-		largest = labels[i] > largest ? labels[i] : largest;
 	struct dataset dataset = {
 		.samples = images.size[0],
 		.features = (uint32_t)(images.data_bytes / images.size[0]),
-		.classes = largest + 1u,
+		.classes = classes,
 		.pixels = pixels,
 		.labels = labels,
 	};
@@ -170,4 +187,19 @@ int dataset_idx_load_folder(const char *folder, const char *set, struct dataset 
 	if (r < 0)
 		return r;
 	return dataset_idx_load(images, labels, ret_dataset, reterr);
+}
+
+int dataset_idx_classes(const char *folder, const char *set, uint32_t *ret_classes,
+			struct error *reterr)
+{
+	struct iso_idx marks;
+	char path[PATH_MAX];
+	uint8_t *labels;
+
+	int r = find_file(folder, set, "labels-idx1", path, sizeof(path), reterr);
+	if (r == 0)
+		r = read_labels(path, &marks, &labels, ret_classes, reterr);
+	if (r == 0)
+		free(labels);
+	return r;
 }

@@ -20,4 +20,8 @@ int dataset_idx_load(const char *images_path, const char *labels_path, struct da
 int dataset_idx_load_folder(const char *folder, const char *set, struct dataset *ret_dataset,
 			    struct error *reterr);
 
+/* The number of classes in the label file of a set, of which nothing else is read. */
+int dataset_idx_classes(const char *folder, const char *set, uint32_t *ret_classes,
+			struct error *reterr);
+
 #endif

@@ -123,6 +123,14 @@ START_TEST(the_test_half_has_the_classes_of_both)
 	ck_assert_uint_eq(dataset.classes, 5);
 	ck_assert_mem_eq(dataset.labels, test_labels + 8, 3);
 	dataset_close(&dataset);
+	put(labels, label_bytes, 10);
+	ck_assert_int_lt(dataset_open(folder, DATASET_TEST, &dataset, &error), 0);
+	ck_assert_ptr_nonnull(strstr(error.text, "train-labels-idx1-ubyte: offset 10:"));
+	/* A coordinator may have nothing else. */
+	ck_assert_int_eq(unlink(labels), 0);
+	ck_assert_int_eq(dataset_open(folder, DATASET_TEST, &dataset, &error), 0);
+	ck_assert_uint_eq(dataset.classes, 3);
+	dataset_close(&dataset);
 }
 END_TEST
 
