@@ -347,6 +347,33 @@ static void setup(struct world *world, uint64_t seed, const char *method, const 
 	world->workers[0].silent = seed % 3 == 0;
 }
 
+/* The checkpoint; how many bytes. */
+static size_t read_file(const struct world *world, uint8_t bytes[65536])
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/checkpoint", world->folder);
+	FILE *file = fopen(path, "rb");
+	ck_assert_ptr_nonnull(file);
+	size_t size = fread(bytes, 1, 65536, file);
+	fclose(file);
+	ck_assert_uint_lt(size, 65536);
+	return size;
+}
+
+/* Going on from it and writing it again gives the same, but for checksum and term. */
+static void check_file(struct world *world)
+{
+	static uint8_t before[65536], after[65536];
+	struct error error;
+	size_t size = read_file(world, before);
+
+	ck_assert_int_eq(run_checkpoint(world->run, world->now_ns, true, &error), 0);
+	ck_assert_uint_eq(read_file(world, after), size);
+	ck_assert_mem_eq(before, after, 16);
+	ck_assert_mem_eq(before + 32, after + 32, size - 32);
+}
+
 /* Killed after a checkpoint: what went on in between is lost, and nothing else. */
 static void restart(struct world *world)
 {
@@ -365,6 +392,7 @@ static void restart(struct world *world)
 	}
 	world->run = run_close(world->run);
 	open_run(world, true);
+	check_file(world);
 	struct run_view now = run_view(world->run, world->now_ns);
 	run_point(world->run, after);
 	ck_assert_mem_eq(before, after, run_params_count(world->run) * sizeof(float));
