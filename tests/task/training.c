@@ -170,6 +170,27 @@ START_TEST(a_fault_ends_one_worker_and_the_run_goes_on)
 }
 END_TEST
 
+/* One that waits for rounds, one that stops what is in vain, one with tables of all workers. */
+static const char *const methods[] = { "malenia", "ringmaster-stops", "ringleader" };
+
+START_TEST(a_crash_does_no_harm_whatever_the_method)
+{
+	char more[160];
+
+	task_file("hostile", "crash:20@birch", task);
+	snprintf(more, sizeof(more), "samples-per-task = 16 learning-rate = 0.05 method = %s",
+		 methods[_i]);
+	configure(cluster.folder, more);
+	start_all(cluster.folder);
+	wait_for(host_status(hosts[BIRCH]).restarts > 0);
+	double done = cluster_worker_number(&cluster, BIRCH, "tasks_done"), before = steps();
+	wait_for(cluster_worker_number(&cluster, BIRCH, "tasks_done") > done);
+	wait_for(steps() >= before + 10);
+	ck_assert_int_eq(host_status(hosts[0]).restarts, 0);
+	wait_for(cluster_number(&cluster, "test_loss") < SCENE_FEATURES * 0.2);
+}
+END_TEST
+
 START_TEST(a_worker_without_numbers_rests_and_the_run_goes_on)
 {
 	task_file("hostile", "not-a-number:20@birch", task);
@@ -333,6 +354,7 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(tcase, open_all, close_all);
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, a_fault_ends_one_worker_and_the_run_goes_on, 0, COUNT(faults));
+	tcase_add_loop_test(tcase, a_crash_does_no_harm_whatever_the_method, 0, COUNT(methods));
 	tcase_add_test(tcase, a_worker_without_numbers_rests_and_the_run_goes_on);
 	tcase_add_test(tcase, a_worker_with_another_file_is_not_taken);
 	tcase_add_test(tcase, training_goes_on_without_evaluations);
