@@ -93,8 +93,8 @@ void compare_print(FILE *out, const json_t *reports)
 	const json_t *report;
 	size_t i;
 
-	fprintf(out, "%-32s %8s %7s %8s %8s %8s %8s %8s %9s\n", "", "accuracy", "steps", "worker/s",
-		"in vain", "of gta", "started", "used", "delay max");
+	fprintf(out, "%-32s %8s %6s %8s %7s %6s %7s %7s %5s\n", "", "accuracy", "steps", "worker/s",
+		"in vain", "of gta", "started", "used", "delay");
 	json_array_foreach (reports, i, report) {
 		const json_t *account = json_object_get(report, "account");
 		const json_t *gradients = json_object_get(account, "gradients");
@@ -103,13 +103,13 @@ void compare_print(FILE *out, const json_t *reports)
 		name_run(report, name);
 		fprintf(out, "%-32s", name);
 		put(out, 8, 4, number(account, "accuracy"));
-		put(out, 7, 0, number(account, "steps"));
+		put(out, 6, 0, number(account, "steps"));
 		put(out, 8, 1, number(account, "worker_s"));
-		put(out, 8, 1, number(account, "discarded_worker_s"));
-		put(out, 8, 2, number(account, "worker_s") / number(account, "greedy_worker_s"));
-		put(out, 8, 0, number(gradients, "started"));
-		put(out, 8, 0, number(gradients, "used"));
-		put(out, 9, 0, number(account, "delay_max"));
+		put(out, 7, 1, number(account, "discarded_worker_s"));
+		put(out, 6, 2, number(account, "worker_s") / number(account, "greedy_worker_s"));
+		put(out, 7, 0, number(gradients, "started"));
+		put(out, 7, 0, number(gradients, "used"));
+		put(out, 5, 0, number(account, "delay_max"));
 		fprintf(out, "%s\n",
 			json_is_true(json_object_get(report, "held")) ? "" : "  something FAILED");
 	}
@@ -197,6 +197,11 @@ static int finish(const struct options *options, const json_t *reports)
 
 	fputs("\nComparison:\n", stdout);
 	compare_print(stdout, reports);
+	fputs("worker/s: what the workers computed, in seconds of CPU; in vain: of that; of gta: "
+	      "the\n"
+	      "same as a part of what greedy rounds would have taken; started, used: gradients;\n"
+	      "delay: the most steps between a gradient's point and its use\n",
+	      stdout);
 	fflush(stdout);
 	if (options->json_path != NULL)
 		r = write_reports(options->json_path, reports, &error);

@@ -29,7 +29,7 @@ struct sample {
 	bool ledger_known; /* the ledgers gave a consistent picture */
 	uint64_t shares_ucpu, in_flight_ucpu;
 	bool training; /* the first round has begun */
-	int64_t round; /* -1: unknown */
+	int64_t round; /* steps of x; -1: unknown */
 	double accuracy;
 	double worker_cpu_s, greedy_cpu_s;
 };

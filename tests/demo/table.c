@@ -59,7 +59,7 @@ static void print_head(FILE *out, const struct demo *demo, const struct sample *
 		sample->at_s, (uintmax_t)demo->options.seconds,
 		visited ? "co-tenant on node2" : "no co-tenant");
 	if (sample->round >= 0)
-		fprintf(out, "round %jd", (intmax_t)sample->round);
+		fprintf(out, "step %jd", (intmax_t)sample->round);
 	if (!isnan(sample->accuracy))
 		fprintf(out, "  test accuracy %.3f", sample->accuracy);
 	fprintf(out, "\n%-7s %8s %14s %8s %8s %10s %8s  %s\n", "node", "share", "quota/us",

@@ -356,7 +356,7 @@ START_TEST(the_table_shows_what_was_seen)
 	record(0.3, 0.5, 0.3);
 	ck_assert_str_eq(
 	    shown(show_table),
-	    " 15 s of 30  co-tenant on node2    round 7  test accuracy 0.500\n"
+	    " 15 s of 30  co-tenant on node2    step 7  test accuracy 0.500\n"
 	    "node       share       quota/us   on-CPU   demand   marginal    tasks  state\n"
 	    "node1     0.2900   29000/100000    0.250        -    -1.0000       12  ok\n"
 	    "node2     0.2900   29000/100000    0.250        -    -1.0000       12  ok\n"

@@ -185,10 +185,9 @@ START_TEST(compares_what_reports_say)
 	    " {'held': false, 'account': {'method': 'two', 'allocation': 'none'}}]");
 	const char *text = printed(NULL, reports);
 
-	ck_assert_ptr_nonnull(strstr(text,
-				     "\none + ata                          0.8000      12 "
-				     "    50.0        -     0.50      200      190         3\n"
-				     "two                                     -"));
+	ck_assert_ptr_nonnull(strstr(text, "\none + ata                          0.8000     12 "
+					   "    50.0       -   0.50     200     190     3\n"
+					   "two                                     -"));
 	ck_assert_ptr_nonnull(strstr(text, "-  something FAILED\n"));
 	json_decref(reports);
 }
