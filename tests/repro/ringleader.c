@@ -10,9 +10,10 @@
 /*
  * The figure of Ringleader ASGD (ICLR 2026): 100 clients with data of their own, a network
  * 784-128-10, mini-batches of 4, task times i + |N(0, i)| of clients in random order.  Here on
- * Fashion-MNIST; the values that can be read off the paper are of MNIST, so they are compared to an
- * order of magnitude, and what counts is who is best.  Step sizes are from the authors' grids: the
- * best of each method on this data (the scenario has it), which the neighbours in the grid confirm.
+ * Fashion-MNIST; the values that can be read off the paper are of MNIST, so what is compared is
+ * who is best.  Step sizes are from the authors' grids: of each method the one with the least loss
+ * after 20 000 s.  (Not with the least gradient: a step that is too large kills the
+ * network, whose gradient is tiny then.)
  */
 #define END_S	200000.0
 #define WORKERS 100
@@ -24,12 +25,22 @@ static const char *const names[METHODS] = { "Ringleader", "IA2SGD", "Malenia" };
 /* On MNIST at 200 000 s. */
 static const double published[METHODS] = { 2.1e-4, 1.25e-3, 1.4e-3 };
 
-/* The best of the grid, and its neighbours there. */
+/* The best of the grid, and its neighbours there, or the next two if it is the smallest. */
 static const double steps[METHODS][STEPS] = {
 	{ 0.005, 0.001, 0.01 },
 	{ 0.001, 0.005, 0.01 },
-	{ 0.1, 0.05, 0.2 },
+	{ 0.5, 0.2, 1 },
 };
+
+static struct simulation part_of(const struct repro *repro, int method, double step)
+{
+	struct simulation part = { .scenario = "ringleader",
+				   .curve = curves[method],
+				   .seed = repro_seed(repro) };
+
+	simulation_set(&part, "curve.%s.step=%g", curves[method], step);
+	return part;
+}
 
 /* ||grad f||^2 of one mini-batch after the other jumps; its level is the median of a stretch. */
 static double level(const struct simulated *run, double from_s, double to_s)
@@ -91,16 +102,29 @@ static void check_loss(struct repro *repro, const struct simulated *runs)
 			      "%s: loss after 5000 s, 2.3 at the start (at most)", names[m]);
 }
 
-static void check_steps(struct repro *repro, const struct simulated *runs)
+/* Runs of their own, since what is measured is the loss. */
+static void check_steps(struct repro *repro)
 {
-	for (int m = 0; m < METHODS; m++) {
-		double best = end_level(&runs[m]);
+	struct simulation parts[METHODS * STEPS];
+	struct simulated *results = calloc(METHODS * STEPS, sizeof(*results));
 
-		for (int s = 1; s < STEPS; s++)
-			repro_at_least(repro, best, end_level(&runs[s * METHODS + m]),
-				       "%s with step %g: ||grad f||^2, that with %g (at least)",
-				       names[m], steps[m][s], steps[m][0]);
+	if (results == NULL)
+		repro_die("no memory");
+	for (int i = 0; i < METHODS * STEPS; i++) {
+		int m = i % METHODS;
+
+		parts[i] = part_of(repro, m, steps[m][i / METHODS]);
+		simulation_set(&parts[i], "time=20000");
+		simulation_set(&parts[i], "samples=1");
+		simulation_set(&parts[i], "problem.measure=loss");
 	}
+	simulate(repro, parts, METHODS * STEPS, results);
+	for (int i = METHODS; i < METHODS * STEPS; i++)
+		repro_at_least(
+		    repro, results[i % METHODS].samples[1].measure, results[i].samples[1].measure,
+		    "%s with step %g: loss after 20 000 s, that with %g (at least)",
+		    names[i % METHODS], steps[i % METHODS][i / METHODS], steps[i % METHODS][0]);
+	free(results);
 }
 
 static void draw(struct repro *repro, const struct simulated *runs)
@@ -139,35 +163,27 @@ static void draw(struct repro *repro, const struct simulated *runs)
 static void run(struct repro *repro)
 {
 	bool full = repro_full(repro);
-	int count = full ? METHODS * STEPS : METHODS;
-	struct simulation parts[METHODS * STEPS];
-	struct simulated *results = calloc((size_t)count, sizeof(*results));
+	struct simulation parts[METHODS];
+	struct simulated *results;
 
-	if (!simulate_has_data(repro)) {
-		free(results);
+	if (!simulate_has_data(repro))
 		return;
-	}
+	results = calloc(METHODS, sizeof(*results));
 	if (results == NULL)
 		repro_die("no memory");
-	for (int i = 0; i < count; i++) {
-		int m = i % METHODS;
-
-		parts[i] = (struct simulation){ .scenario = "ringleader",
-						.curve = curves[m],
-						.seed = repro_seed(repro) };
-		simulation_set(&parts[i], "curve.%s.step=%g", curves[m], steps[m][i / METHODS]);
-		simulation_set(&parts[i], "samples=%d", full ? 200 : 1);
-		if (!full) {
-			simulation_set(&parts[i], "time=%g", END_S / 40);
-			simulation_set(&parts[i], "problem.measure=loss");
-		}
+	for (int m = 0; m < METHODS; m++) {
+		parts[m] = part_of(repro, m, steps[m][0]);
+		simulation_set(&parts[m], "time=%g", full ? END_S : END_S / 40);
+		simulation_set(&parts[m], "samples=%d", full ? 200 : 1);
+		if (!full)
+			simulation_set(&parts[m], "problem.measure=loss");
 	}
-	simulate(repro, parts, (size_t)count, results);
+	simulate(repro, parts, METHODS, results);
 	check_rules(repro, results);
 	if (full) {
 		check_order(repro, results);
 		show_values(repro, results);
-		check_steps(repro, results);
+		check_steps(repro);
 		draw(repro, results);
 	} else {
 		check_loss(repro, results);
