@@ -21,9 +21,11 @@ bool admit_misfits(const struct cconf *conf, const struct run *run,
 		snprintf(text, ISO_TRAIN_TEXT_BYTES,
 			 "its data has %u features and %u classes, the model %u and %u",
 			 hello->features, hello->classes, model->features, model->classes);
+	else if (model->user_task != 0 && hello->user_task == 0)
+		snprintf(text, ISO_TRAIN_TEXT_BYTES, "it has no task of a user");
 	else if (model->user_task != 0 && hello->user_task != model->user_task)
-		snprintf(text, ISO_TRAIN_TEXT_BYTES, "it has %s (checksum %016llx, not %016llx)",
-			 hello->user_task == 0 ? "no task of a user" : "another task",
+		snprintf(text, ISO_TRAIN_TEXT_BYTES,
+			 "it has another task (checksum %016llx, not %016llx)",
 			 (unsigned long long)hello->user_task,
 			 (unsigned long long)model->user_task);
 	else if (checksum != 0 && hello->data_checksum != checksum)
