@@ -21,7 +21,8 @@
  * The regret of a round is l(a, mu) - l(a*, mu), with the allocation a that the
  * coordinator gave, a* the optimum, l(a, mu) = max_i a_i mu_i and mu_i the true mean
  * wall time of a task: its mean on-CPU time, measured in a run apart, over the share of
- * the moment.  Runs of all variants take turns, so that what else happens on this machine
+ * the moment.  The round that a move meets is lost to everybody: it was allotted before.
+ * Runs of all variants take turns, so that what else happens on this machine
  * meets all of them; ISO_RUNS=n takes n longer turns (make regret).
  */
 
