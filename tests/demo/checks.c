@@ -198,14 +198,20 @@ static void limits_kept(const struct demo *demo, struct check *check)
 {
 	struct account account = account_of(demo);
 	double tasks = tasks_allotted(demo, &account), delay = delay_allowed(demo, &account);
+	bool held = account.started <= tasks && account.delay_max <= delay;
 
-	if (isinf(tasks) && isinf(delay)) {
+	if (isinf(tasks) && isinf(delay))
 		leave(check, "this method with this allocation has none");
-		return;
-	}
-	judge(check, account.started <= tasks && account.delay_max <= delay,
-	      "%.0f gradients started of %.0f, delay %.0f of %.0f at most", account.started, tasks,
-	      account.delay_max, delay);
+	else if (isinf(delay))
+		judge(check, held, "%.0f gradients started, at most %.0f allotted", account.started,
+		      tasks);
+	else if (isinf(tasks))
+		judge(check, held, "delay %.0f, at most %.0f allowed", account.delay_max, delay);
+	else
+		judge(check, held,
+		      "%.0f gradients started, at most %.0f allotted; delay %.0f, at "
+		      "most %.0f allowed",
+		      account.started, tasks, account.delay_max, delay);
 }
 
 static unsigned end_badly(const struct child *child)
