@@ -215,7 +215,8 @@ static void draw(struct repro *repro, const struct results *results, size_t firs
 			lines[axis][m] = (struct chart_curve){ method_names[m], n, ours[axis][m],
 							       count, CHART_LINES };
 			lines[axis][METHODS + m] =
-			    (struct chart_curve){ published[m], n, theirs[axis][m], count, CHART_POINTS };
+			    (struct chart_curve){ published[m], n, theirs[axis][m], count,
+						  CHART_POINTS };
 		}
 	}
 	const struct chart charts[] = {
