@@ -140,7 +140,7 @@ int chart_draw(const char *path, const char *title, const struct chart *charts, 
 
 	if (rc < 0)
 		return rc;
-	fputs("set grid\nset key outside below\nset format xy '%.4g'\n", plot.out);
+	fputs("set grid\nset key outside below\nset bmargin 7\nset format xy '%.4g'\n", plot.out);
 	fprintf(plot.out, "set multiplot layout %zu,%zu title ", rows, columns);
 	gnuplot_quote(plot.out, title);
 	fputc('\n', plot.out);
