@@ -142,13 +142,13 @@ int run_open_model(struct run *run, const struct dataset *test, struct error *re
 	return 0;
 }
 
-int run_open_strategy(struct run *run, struct error *reterr)
+struct iso_strategy_config run_strategy_config(const struct cconf *conf,
+					       const struct run_plan *plan)
 {
-	const struct cconf *conf = run->conf;
-	const struct iso_strategy_config config = {
+	return (struct iso_strategy_config){
 		.kind = strategies[conf->allocation.strategy],
-		.workers = run->workers_count,
-		.batch = run->plan.batch,
+		.workers = conf->workers_count,
+		.batch = plan->batch,
 		.width = {
 			.constant = conf->allocation.width == CCONF_WIDTH_2 ?
 					    ISO_ATA_WIDTH_FINAL :
@@ -171,6 +171,11 @@ int run_open_strategy(struct run *run, struct error *reterr)
 		},
 		.seed = (uint64_t)conf->training.seed,
 	};
+}
+
+int run_open_strategy(struct run *run, struct error *reterr)
+{
+	const struct iso_strategy_config config = run_strategy_config(run->conf, &run->plan);
 	size_t size = iso_strategy_size(&config);
 
 	run->strategy_memory = calloc(1, size + 1);

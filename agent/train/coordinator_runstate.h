@@ -76,6 +76,9 @@ struct run {
 int run_plan_make(const struct cconf *conf, struct run_plan *ret_plan, struct error *reterr);
 /* The model for data like these, and whoever evaluates it. */
 int run_open_model(struct run *run, const struct dataset *test, struct error *reterr);
+/* What the allocation is to do, option by option. */
+struct iso_strategy_config run_strategy_config(const struct cconf *conf,
+					       const struct run_plan *plan);
 int run_open_strategy(struct run *run, struct error *reterr);
 /* step and decay as they are after `steps` steps, which the method does not know of. */
 int run_open_method(struct run *run, uint64_t steps, struct error *reterr);

@@ -105,6 +105,85 @@ START_TEST(theory_settles_what_the_file_does_not)
 }
 END_TEST
 
+/* Each at a value that no other option has, and that is not its default. */
+#define OPTIONS                                                                                    \
+	"training { tasks-per-round = 21 seed = 77 }\n"                                           \
+	"allocation { strategy = ata-empirical alpha = 3ms eta = 0.7 width = 4e\n"                \
+	"share-normalised = no explore-tasks = 5 calibrate-tasks = 9 discount = 0.75\n"           \
+	"smoothing = 0.25 every-rounds = 6 statistics = by-round cost-normalised = no\n"          \
+	"cluster = 0.3 drift = 24 probe-rounds = 11 profile-trust = 13 profile = /p }\n"          \
+	"lease { first = 40s least = 2s mads = 10 give-up-after = 8 }\n"
+
+START_TEST(each_option_reaches_the_allocation)
+{
+	planned(OPTIONS);
+	struct iso_strategy_config config = run_strategy_config(&conf, &plan);
+
+	ck_assert_int_eq(config.kind, ISO_STRATEGY_ATA_EMPIRICAL);
+	ck_assert_uint_eq(config.workers, 3);
+	ck_assert_uint_eq(config.batch, 21);
+	ck_assert_uint_eq(config.seed, 77);
+	ck_assert_double_eq(config.width.constant, ISO_ATA_WIDTH_FIRST);
+	ck_assert_double_eq(config.width.alpha_s, 0.003);
+	ck_assert_double_eq(config.width.eta, 0.7);
+	ck_assert(!config.by_rate);
+	ck_assert_uint_eq(config.options.explore_tasks, 5);
+	ck_assert_double_eq(config.options.discount, 0.75);
+	ck_assert_double_eq(config.options.smoothing, 0.25);
+	ck_assert_uint_eq(config.options.every_rounds, 6);
+	ck_assert(config.options.by_round);
+	ck_assert(!config.options.by_cost);
+	ck_assert_uint_eq(config.options.calibrate_tasks, 9);
+	ck_assert_double_eq(config.options.cluster, 0.3);
+	ck_assert_double_eq(config.options.drift, 24);
+	ck_assert_uint_eq(config.options.probe_rounds, 11);
+	/* And what is not the allocation's alone. */
+	ck_assert_int_eq(conf.allocation.profile_trust, 13);
+	ck_assert_str_eq(conf.allocation.profile, "/p");
+	ck_assert_uint_eq(conf.lease.first_ns, 40000 * MS);
+	ck_assert_uint_eq(conf.lease.least_ns, 2000 * MS);
+	ck_assert_int_eq(conf.lease.mads, 10);
+	ck_assert_int_eq(conf.lease.give_up_after, 8);
+}
+END_TEST
+
+/* None of them is on by itself. */
+START_TEST(without_options_it_is_the_papers_allocation)
+{
+	static const struct {
+		const char *name;
+		enum iso_strategy_kind kind;
+	} kinds[] = {
+		{ "ata", ISO_STRATEGY_ATA },
+		{ "ata-pooled", ISO_STRATEGY_ATA_POOLED },
+		{ "uta", ISO_STRATEGY_UTA },
+		{ "ofta profile = /p", ISO_STRATEGY_OFTA },
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		char text[100];
+
+		snprintf(text, sizeof(text), "allocation { strategy = %s }", kinds[i].name);
+		planned(text);
+		ck_assert_int_eq(run_strategy_config(&conf, &plan).kind, kinds[i].kind);
+	}
+	planned("");
+	struct iso_strategy_config config = run_strategy_config(&conf, &plan);
+	ck_assert_double_eq(config.width.constant, ISO_ATA_WIDTH_FINAL);
+	ck_assert(config.by_rate);
+	ck_assert_uint_eq(config.options.explore_tasks, 0);
+	ck_assert_double_eq(config.options.discount, 1);
+	ck_assert_double_eq(config.options.smoothing, 1);
+	ck_assert_uint_eq(config.options.every_rounds, 1);
+	ck_assert(!config.options.by_round);
+	ck_assert(config.options.by_cost);
+	ck_assert_uint_eq(config.options.calibrate_tasks, 0);
+	ck_assert_double_eq(config.options.cluster, 0);
+	ck_assert_double_eq(config.options.drift, 0);
+	ck_assert_uint_eq(config.options.probe_rounds, 0);
+}
+END_TEST
+
 static uint8_t pixels[4 * 3], labels[4] = { 0, 1, 1, 0 };
 static const struct dataset test = { .samples = 4, .features = 3, .classes = 2,
 				     .pixels = pixels, .labels = labels };
@@ -208,6 +287,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_greedy_round_is_rennalas);
 	tcase_add_test(tcase, an_allocation_caps_what_is_asynchronous);
 	tcase_add_test(tcase, theory_settles_what_the_file_does_not);
+	tcase_add_test(tcase, each_option_reaches_the_allocation);
+	tcase_add_test(tcase, without_options_it_is_the_papers_allocation);
 	tcase_add_test(tcase, naive_optimal_goes_on_with_the_fastest);
 	tcase_add_test(tcase, tasks_of_different_size_stay_in_their_bounds);
 	suite_add_tcase(suite, tcase);
