@@ -8,11 +8,14 @@
 #include <string.h>
 
 #include "agent/base/log.h"
+#include "lib/isobar/task.h"
 #include "lib/quantity.h"
 #include "lib/sgd/theory.h"
 
 /* Threads of a worker that count; it may have more. */
 #define THREADS_MAX 256u
+
+_Static_assert(ISOBAR_TASK_PARAMS_MAX <= ISO_TRAIN_PARAMS_MAX, "a user's model fits as well");
 
 static const enum iso_strategy_kind strategies[] = {
 	/* Without an allocation it only learns, for the display and the profile. */
@@ -101,6 +104,14 @@ static int make_built_in(struct run *run, const struct dataset *test, struct err
 				 "model %s cannot learn from data with %u features and %u classes",
 				 cconf_model_text(conf->training.model), test->features,
 				 test->classes);
+	/* More fit neither a message nor a checkpoint. */
+	if (iso_model_params(&model) > ISO_TRAIN_PARAMS_MAX)
+		return error_set(reterr, -EINVAL,
+				 "model %s with %u features, %u classes and %u hidden units has %u "
+				 "parameters, at most %u",
+				 cconf_model_text(conf->training.model), model.features,
+				 model.classes, model.hidden, iso_model_params(&model),
+				 ISO_TRAIN_PARAMS_MAX);
 	run->built_in = model;
 	run->model = (struct run_model){
 		.kind = (uint32_t)kind,

@@ -278,6 +278,26 @@ START_TEST(tasks_of_different_size_stay_in_their_bounds)
 }
 END_TEST
 
+START_TEST(a_model_that_no_message_holds_is_refused)
+{
+	static const struct dataset wide = { .samples = 4, .features = 200000, .classes = 200,
+					     .labels = labels };
+
+	configure("");
+	ck_assert_int_eq(run_open(&conf, &wide, (struct run_options){ 0 }, &run, &error), -EINVAL);
+	ck_assert_str_eq(error.text,
+			 "model softmax with 200000 features, 200 classes and 0 hidden units has "
+			 "40000200 parameters, at most 16777216");
+	configure("training { model = mlp hidden = 65536 }");
+	struct dataset images = wide;
+	images.features = 784;
+	images.classes = 10;
+	ck_assert_int_eq(run_open(&conf, &images, (struct run_options){ 0 }, &run, &error),
+			 -EINVAL);
+	ck_assert_ptr_nonnull(strstr(error.text, "65536 hidden units"));
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("plan");
@@ -289,6 +309,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, theory_settles_what_the_file_does_not);
 	tcase_add_test(tcase, each_option_reaches_the_allocation);
 	tcase_add_test(tcase, without_options_it_is_the_papers_allocation);
+	tcase_add_test(tcase, a_model_that_no_message_holds_is_refused);
 	tcase_add_test(tcase, naive_optimal_goes_on_with_the_fastest);
 	tcase_add_test(tcase, tasks_of_different_size_stay_in_their_bounds);
 	suite_add_tcase(suite, tcase);
