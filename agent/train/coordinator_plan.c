@@ -51,11 +51,17 @@ static int choose(const struct cconf *conf, struct run_plan *plan, struct error 
 		return 0;
 	if (status != ISO_OK)
 		return error_set(reterr, -EINVAL, "theory: %s", iso_status_text(status));
+	has_batch = has_batch && !conf->training.has_tasks_per_round;
+	if (has_batch && choice.batch > ISO_TRAIN_TASKS_MAX)
+		return error_set(reterr, -EINVAL,
+				 "theory: method %s wants batches of %u, at most %u are possible: "
+				 "set tasks-per-round, or a larger target",
+				 iso_method_text(plan->method), choice.batch, ISO_TRAIN_TASKS_MAX);
 	if (!conf->training.has_learning_rate)
 		plan->step = choice.step;
 	if (plan->delay_max == 0)
 		plan->delay_max = choice.delay_max;
-	if (has_batch && !conf->training.has_tasks_per_round)
+	if (has_batch)
 		plan->batch = choice.batch;
 	log_info("theory: steps of %g, batches of %u, delays below %llu; %.3g steps are enough",
 		 choice.step, choice.batch, (unsigned long long)choice.delay_max, choice.updates);
@@ -229,7 +235,8 @@ int run_open_method(struct run *run, uint64_t steps, struct error *reterr)
 int run_open_dispatch(struct run *run, uint64_t serial, struct error *reterr)
 {
 	const struct cconf *conf = run->conf;
-	uint32_t by_allocation = run->plan.batch + run->workers_count;
+	/* Else the workers' threads are the limit, not the batch. */
+	uint32_t by_allocation = run->plan.allocates ? run->plan.batch + run->workers_count : 0;
 	uint32_t by_thread = 2 * THREADS_MAX * run->workers_count;
 	const struct iso_dispatch_config config = {
 		.workers = run->workers_count,

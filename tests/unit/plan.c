@@ -298,6 +298,22 @@ START_TEST(a_model_that_no_message_holds_is_refused)
 }
 END_TEST
 
+START_TEST(theory_cannot_ask_for_any_batch)
+{
+	configure("training { method = rennala }\n"
+		  "theory { smoothness = 1 noise-variance = 2e7 target = 1 }");
+	ck_assert_int_eq(run_plan_make(&conf, &plan, &error), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(error.text, "theory: method rennala wants batches of "
+						 "20000000, at most 4096 are possible"));
+	planned("training { method = rennala tasks-per-round = 64 }\n"
+		"theory { smoothness = 1 noise-variance = 2e7 target = 1 }");
+	ck_assert_uint_eq(plan.batch, 64);
+	planned("training { method = rennala }\n"
+		"theory { smoothness = 1 noise-variance = 4096 target = 1 }");
+	ck_assert_uint_eq(plan.batch, 4096);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("plan");
@@ -310,6 +326,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, each_option_reaches_the_allocation);
 	tcase_add_test(tcase, without_options_it_is_the_papers_allocation);
 	tcase_add_test(tcase, a_model_that_no_message_holds_is_refused);
+	tcase_add_test(tcase, theory_cannot_ask_for_any_batch);
 	tcase_add_test(tcase, naive_optimal_goes_on_with_the_fastest);
 	tcase_add_test(tcase, tasks_of_different_size_stay_in_their_bounds);
 	suite_add_tcase(suite, tcase);
