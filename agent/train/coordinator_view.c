@@ -117,8 +117,7 @@ struct run_view run_view(const struct run *run, uint64_t now_ns)
 		.train_loss = run->train_loss,
 		.exploring =
 		    has_started && run->plan.allocates && iso_strategy_exploring(run->strategy),
-		.is_calibrating = run->conf->allocation.calibrate_tasks > 0 &&
-				  !iso_strategy_calibrated(run->strategy),
+		.is_calibrating = run->plan.allocates && iso_strategy_calibrating(run->strategy),
 		.width = iso_strategy_width(run->strategy),
 		.tasks = tasks,
 		.results = run_result_totals(run),

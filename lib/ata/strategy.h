@@ -210,6 +210,8 @@ struct iso_ata_samples iso_strategy_samples(const struct iso_strategy *strategy,
 
 /* As configured, or as calibrated. */
 struct iso_ata_width iso_strategy_width(const struct iso_strategy *strategy);
+/* Still to be: false for kinds that have no alpha and eta, whatever the options say. */
+bool iso_strategy_calibrating(const struct iso_strategy *strategy);
 bool iso_strategy_calibrated(const struct iso_strategy *strategy);
 
 /* Number of the worker's cluster, from 1, fast ones first; 0: in none. */

@@ -84,6 +84,11 @@ struct iso_ata_width iso_strategy_width(const struct iso_strategy *strategy)
 	return strategy->config.width;
 }
 
+bool iso_strategy_calibrating(const struct iso_strategy *strategy)
+{
+	return iso_strategy_calibrates(strategy);
+}
+
 bool iso_strategy_calibrated(const struct iso_strategy *strategy)
 {
 	return strategy->is_calibrated;

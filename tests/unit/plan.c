@@ -314,6 +314,24 @@ START_TEST(theory_cannot_ask_for_any_batch)
 }
 END_TEST
 
+START_TEST(only_what_has_alpha_and_eta_is_calibrated)
+{
+	static const char *const never[] = { "ata-pooled", "uta" };
+	char text[100];
+
+	open_run("allocation { strategy = ata calibrate-tasks = 8 }");
+	ck_assert(run_view(run, now_ns).is_calibrating);
+	run = run_close(run);
+	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
+		snprintf(text, sizeof(text), "allocation { strategy = %s calibrate-tasks = 8 }",
+			 never[i]);
+		open_run(text);
+		ck_assert(!run_view(run, now_ns).is_calibrating);
+		run = run_close(run);
+	}
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("plan");
@@ -327,6 +345,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, without_options_it_is_the_papers_allocation);
 	tcase_add_test(tcase, a_model_that_no_message_holds_is_refused);
 	tcase_add_test(tcase, theory_cannot_ask_for_any_batch);
+	tcase_add_test(tcase, only_what_has_alpha_and_eta_is_calibrated);
 	tcase_add_test(tcase, naive_optimal_goes_on_with_the_fastest);
 	tcase_add_test(tcase, tasks_of_different_size_stay_in_their_bounds);
 	suite_add_tcase(suite, tcase);
