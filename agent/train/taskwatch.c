@@ -323,11 +323,11 @@ static bool is_asleep(const struct seat *seat)
 }
 
 /* Looks at one thread; true if it is in the task. */
-static bool look(struct seat *seat)
+static bool look(struct seat *seat, uint64_t limit)
 {
 	enum iso_worker_call call = call_of(seat);
 	unsigned serial = atomic_load(&seat->serial);
-	uint64_t used_ns, limit = limit_ns();
+	uint64_t used_ns;
 
 	if (!seat->is_taken || call == ISO_WORKER_NO_CALL)
 		return false;
@@ -359,10 +359,10 @@ static void *watch_main(void *argument)
 	pthread_mutex_lock(&watch.lock);
 	while (!watch.quit) {
 		bool is_busy = false;
-		uint64_t at_ns;
+		uint64_t at_ns, limit = limit_ns();
 
 		for (uint32_t i = 0; i < SEATS_MAX; i++)
-			is_busy |= look(&watch.seats[i]);
+			is_busy |= look(&watch.seats[i], limit);
 		at_ns = clock_now_ns() + (uint64_t)(is_busy ? LOOK_NS : IDLE_NS);
 		(void)pthread_cond_timedwait(
 		    &watch.wake, &watch.lock,
