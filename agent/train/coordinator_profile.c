@@ -18,10 +18,16 @@ static struct profile_kind kind_of(const struct run *run)
 		.is_wall = !conf->allocation.share_normalised,
 		.per_cost = conf->allocation.cost_normalised,
 	};
+	char which[24] = "", layer[16] = "";
 
-	snprintf(kind.task, sizeof(kind.task), "%s %ux%u, %lld samples",
-		 cconf_model_text(conf->training.model), run->model.features, run->model.classes,
-		 (long long)conf->training.samples_per_task);
+	if (run->model.user_task != 0)
+		snprintf(which, sizeof(which), " %016llx",
+			 (unsigned long long)run->model.user_task);
+	if (run->model.hidden > 0)
+		snprintf(layer, sizeof(layer), "%ux", run->model.hidden);
+	snprintf(kind.task, sizeof(kind.task), "%s%s %ux%s%u, %lld samples",
+		 cconf_model_text(conf->training.model), which, run->model.features, layer,
+		 run->model.classes, (long long)conf->training.samples_per_task);
 	return kind;
 }
 

@@ -208,7 +208,7 @@ static void compute(const uint64_t on_cpu_ns[3])
 	struct iso_dispatch_order orders[3];
 	static struct iso_train_task first[3];
 	uint32_t count = 0;
-	float gradient[8] = { 0 };
+	float gradient[64] = { 0 };
 
 	while (count < 3 && run_next_order(run, now_ns, tasks, 64, &orders[count]))
 		first[count++] = tasks[0];
@@ -332,6 +332,31 @@ START_TEST(only_what_has_alpha_and_eta_is_calibrated)
 }
 END_TEST
 
+START_TEST(a_profile_of_another_layer_is_refused)
+{
+	const uint64_t times[3] = { 10 * MS, 12 * MS, 14 * MS };
+	char text[300];
+
+	for (int hidden = 4; hidden <= 5; hidden++) {
+		snprintf(text, sizeof(text),
+			 "training { model = mlp hidden = %d }\nallocation { profile = %s/p }",
+			 hidden, folder);
+		if (hidden == 5)
+			break;
+		open_run(text);
+		compute(times);
+		ck_assert_int_eq(run_write_profile(run, &error), 0);
+		run = run_close(run);
+		open_run(text);
+		run = run_close(run);
+	}
+	configure(text);
+	ck_assert_int_eq(run_open(&conf, &test, (struct run_options){ 0 }, &run, &error), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(error.text, "'mlp 3x4x2, 256 samples'"));
+	ck_assert_ptr_nonnull(strstr(error.text, "'mlp 3x5x2, 256 samples'"));
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("plan");
@@ -346,6 +371,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_model_that_no_message_holds_is_refused);
 	tcase_add_test(tcase, theory_cannot_ask_for_any_batch);
 	tcase_add_test(tcase, only_what_has_alpha_and_eta_is_calibrated);
+	tcase_add_test(tcase, a_profile_of_another_layer_is_refused);
 	tcase_add_test(tcase, naive_optimal_goes_on_with_the_fastest);
 	tcase_add_test(tcase, tasks_of_different_size_stay_in_their_bounds);
 	suite_add_tcase(suite, tcase);
