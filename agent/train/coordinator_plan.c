@@ -4,13 +4,13 @@
 #include "agent/train/coordinator_runstate.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/base/log.h"
 #include "lib/isobar/task.h"
 #include "lib/quantity.h"
-#include "lib/sgd/theory.h"
 
 /* Threads of a worker that count; it may have more. */
 #define THREADS_MAX 256u
@@ -27,6 +27,28 @@ static const enum iso_strategy_kind strategies[] = {
 	[CCONF_STRATEGY_UTA] = ISO_STRATEGY_UTA,
 	[CCONF_STRATEGY_OFTA] = ISO_STRATEGY_OFTA,
 };
+
+void run_theory_text(const struct cconf *conf, const struct run_plan *plan,
+		     const struct iso_theory_choice *choice, char text[RUN_THEORY_BYTES])
+{
+	bool has_batch = plan->method == ISO_METHOD_RENNALA || plan->method == ISO_METHOD_MALENIA;
+	bool has_step = !conf->training.has_learning_rate;
+	char step[40] = "", batch[40] = "", delay[40] = "", enough[40] = "";
+
+	if (has_step)
+		snprintf(step, sizeof(step), ", steps of %g", choice->step);
+	if (has_batch && !conf->training.has_tasks_per_round)
+		snprintf(batch, sizeof(batch), ", batches of %u", choice->batch);
+	if (choice->delay_max > 0 && conf->training.delay_max == 0)
+		snprintf(delay, sizeof(delay), ", delays below %llu",
+			 (unsigned long long)choice->delay_max);
+	/* With the file's own steps another number would be. */
+	if (has_step && conf->theory.gap > 0)
+		snprintf(enough, sizeof(enough), "; %.3g steps are enough", choice->updates);
+	snprintf(text, RUN_THEORY_BYTES, "%s%s%s%s", step, batch, delay, enough);
+	if (text[0] != '\0')
+		memmove(text, text + 2, strlen(text + 2) + 1);
+}
 
 /* What the file does not say is what the papers choose (lib/sgd/theory.h). */
 static int choose(const struct cconf *conf, struct run_plan *plan, struct error *reterr)
@@ -45,6 +67,7 @@ static int choose(const struct cconf *conf, struct run_plan *plan, struct error 
 	};
 	bool has_batch = plan->method == ISO_METHOD_RENNALA || plan->method == ISO_METHOD_MALENIA;
 	struct iso_theory_choice choice;
+	char text[RUN_THEORY_BYTES];
 	enum iso_status status = iso_theory_choose(&problem, &setting, &choice);
 
 	if (status == ISO_E_UNKNOWN)
@@ -63,8 +86,9 @@ static int choose(const struct cconf *conf, struct run_plan *plan, struct error 
 		plan->delay_max = choice.delay_max;
 	if (has_batch)
 		plan->batch = choice.batch;
-	log_info("theory: steps of %g, batches of %u, delays below %llu; %.3g steps are enough",
-		 choice.step, choice.batch, (unsigned long long)choice.delay_max, choice.updates);
+	run_theory_text(conf, plan, &choice, text);
+	if (text[0] != '\0')
+		log_info("theory: %s", text);
 	return 0;
 }
 

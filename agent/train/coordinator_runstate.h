@@ -4,6 +4,7 @@
 
 #include "agent/train/coordinator_run.h"
 #include "lib/ata/strategy.h"
+#include "lib/sgd/theory.h"
 
 /*
  * What the parts of a run share: coordinator_run.c (events), coordinator_plan.c (what is
@@ -74,6 +75,10 @@ struct run {
 
 /* What the configuration, theory and the number of workers make of it. */
 int run_plan_make(const struct cconf *conf, struct run_plan *ret_plan, struct error *reterr);
+/* Of what theory says, what was taken from it, for people; empty: nothing. */
+#define RUN_THEORY_BYTES 160
+void run_theory_text(const struct cconf *conf, const struct run_plan *plan,
+		     const struct iso_theory_choice *choice, char text[RUN_THEORY_BYTES]);
 /* The model for data like these, and whoever evaluates it. */
 int run_open_model(struct run *run, const struct dataset *test, struct error *reterr);
 /* What the allocation is to do, option by option. */

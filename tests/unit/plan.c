@@ -357,6 +357,33 @@ START_TEST(a_profile_of_another_layer_is_refused)
 }
 END_TEST
 
+static const char *theory_text(const char *more, const struct iso_theory_choice *choice)
+{
+	static char text[RUN_THEORY_BYTES];
+
+	planned(more);
+	run_theory_text(&conf, &plan, choice, text);
+	return text;
+}
+
+START_TEST(of_theory_only_what_was_taken_is_told)
+{
+	struct iso_theory_choice choice = { .batch = 6, .step = 0.25, .updates = 48 };
+
+	ck_assert_str_eq(theory_text("training { method = rennala }", &choice),
+			 "steps of 0.25, batches of 6");
+	ck_assert_str_eq(theory_text("training { method = minibatch learning-rate = 1 }", &choice),
+			 "");
+	choice.delay_max = 7;
+	ck_assert_str_eq(theory_text("training { method = ringmaster learning-rate = 1 }", &choice),
+			 "delays below 7");
+	ck_assert_str_eq(theory_text("training { method = ringmaster delay-max = 3 }\n"
+				     "theory { smoothness = 1 target = 1 gap = 2 }",
+				     &choice),
+			 "steps of 0.25; 48 steps are enough");
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("plan");
@@ -372,6 +399,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, theory_cannot_ask_for_any_batch);
 	tcase_add_test(tcase, only_what_has_alpha_and_eta_is_calibrated);
 	tcase_add_test(tcase, a_profile_of_another_layer_is_refused);
+	tcase_add_test(tcase, of_theory_only_what_was_taken_is_told);
 	tcase_add_test(tcase, naive_optimal_goes_on_with_the_fastest);
 	tcase_add_test(tcase, tasks_of_different_size_stay_in_their_bounds);
 	suite_add_tcase(suite, tcase);
