@@ -311,6 +311,10 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (coordinator.options.check) {
+		if (run_check(&coordinator.conf, &error) < 0) {
+			log_error("%s: %s", coordinator.options.file, error.text);
+			return 2;
+		}
 		printf("%s: fine, %u workers\n", coordinator.options.file,
 		       coordinator.conf.workers_count);
 		return EXIT_SUCCESS;

@@ -170,12 +170,13 @@ static bool has_theory(enum iso_method_kind kind)
 	       kind != ISO_METHOD_IA2SGD;
 }
 
-static int check_theory(const struct cconf *conf, const struct place *place)
+static int check_theory(struct cconf *conf, const struct place *place)
 {
 	enum iso_method_kind kind = (enum iso_method_kind)(conf->training.method + 1);
 	bool has_more =
 	    conf->theory.noise_variance > 0 || conf->theory.target > 0 || conf->theory.gap > 0;
 
+	conf->theory.line = confutil_line(cconf_schema(), place->lines, "theory", "smoothness");
 	if (conf->theory.smoothness > 0 && !(conf->theory.target > 0)) {
 		error_set(place->reterr, -EINVAL, "theory: smoothness needs a target");
 		return at_option(place, "theory", "smoothness");

@@ -77,6 +77,7 @@ struct cconf {
 
 	struct {
 		double smoothness, noise_variance, target, gap; /* 0: not known */
+		int line; /* of smoothness; 0: not said */
 	} theory;
 
 	struct {

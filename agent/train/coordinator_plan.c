@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/base/log.h"
+#include "agent/train/usertask.h"
 #include "lib/isobar/task.h"
 #include "lib/quantity.h"
 
@@ -109,11 +111,30 @@ int run_plan_make(const struct cconf *conf, struct run_plan *ret_plan, struct er
 	    conf->allocation.strategy != CCONF_STRATEGY_NONE && plan.method != ISO_METHOD_RENNALA;
 	plan.caps = plan.allocates && plan.traits.can_cap;
 	int r = conf->theory.smoothness > 0 ? choose(conf, &plan, reterr) : 0;
-	if (r < 0)
+	if (r < 0) {
+		error_wrap(reterr, "line %d", conf->theory.line);
 		return r;
+	}
 	if (plan.delay_max == 0)
 		plan.delay_max = 2 * (uint64_t)conf->workers_count;
 	*ret_plan = plan;
+	return 0;
+}
+
+int run_check(const struct cconf *conf, struct error *reterr)
+{
+	struct run_plan plan;
+	uint64_t checksum;
+	int r = run_plan_make(conf, &plan, reterr);
+
+	if (r == 0)
+		r = run_check_profile(conf, reterr);
+	if (r < 0 || conf->training.model != CCONF_MODEL_USER)
+		return r;
+	int fd = usertask_examine(conf->training.task, geteuid(), &checksum, reterr);
+	if (fd < 0)
+		return fd;
+	close(fd);
 	return 0;
 }
 

@@ -53,6 +53,19 @@ static int take_up(struct run *run, const struct profile *profile, struct error 
 	return 0;
 }
 
+/* Of what kind its times are is known with the data only. */
+int run_check_profile(const struct cconf *conf, struct error *reterr)
+{
+	struct profile profile;
+
+	if (conf->allocation.profile[0] == '\0')
+		return 0;
+	int r = profile_read(conf->allocation.profile, &profile, reterr);
+	if (r == 0)
+		profile_free(&profile);
+	return r == -ENOENT && conf->allocation.strategy != CCONF_STRATEGY_OFTA ? 0 : r;
+}
+
 int run_read_profile(struct run *run, bool is_resumed, struct error *reterr)
 {
 	const struct cconf *conf = run->conf;

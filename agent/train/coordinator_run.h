@@ -25,6 +25,12 @@
 struct run;
 
 /*
+ * What run_open() would refuse and can be seen without the data: theory, the profile and
+ * the user's task as files.  Runs and writes nothing.  The message lacks the file's name.
+ */
+int run_check(const struct cconf *conf, struct error *reterr);
+
+/*
  * conf and test are borrowed until run_close().  Goes on from the checkpoint in
  * the state directory if there is one; with restart it starts anew and
  * will replace it; with resume it must be there (-ENOENT).  -EBADMSG: damaged.

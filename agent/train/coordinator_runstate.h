@@ -87,6 +87,8 @@ struct iso_strategy_config run_strategy_config(const struct cconf *conf,
 int run_open_strategy(struct run *run, struct error *reterr);
 /* step and decay as they are after `steps` steps, which the method does not know of. */
 int run_open_method(struct run *run, uint64_t steps, struct error *reterr);
+/* Whether it can be read, where it must be there. */
+int run_check_profile(const struct cconf *conf, struct error *reterr);
 /* Warm start, and the means of ofta. */
 int run_read_profile(struct run *run, bool is_resumed, struct error *reterr);
 int run_open_dispatch(struct run *run, uint64_t serial, struct error *reterr);

@@ -384,6 +384,23 @@ START_TEST(of_theory_only_what_was_taken_is_told)
 }
 END_TEST
 
+START_TEST(what_the_start_refuses_is_refused_when_checked)
+{
+	configure("theory {\nsmoothness = 1 noise-variance = 1e12 target = 1 }");
+	ck_assert_int_lt(run_check(&conf, &error), 0);
+	ck_assert_ptr_nonnull(strstr(error.text, "line 9: theory: "));
+	configure("allocation { strategy = ofta profile = /nowhere/p }");
+	ck_assert_int_eq(run_check(&conf, &error), -ENOENT);
+	ck_assert_ptr_nonnull(strstr(error.text, "/nowhere/p"));
+	configure("training { model = user task = /nowhere/task.so }");
+	ck_assert_int_lt(run_check(&conf, &error), 0);
+	ck_assert_ptr_nonnull(strstr(error.text, "/nowhere/task.so"));
+	/* One that is written at the end need not be there. */
+	configure("allocation { profile = /nowhere/p }");
+	ck_assert_int_eq(run_check(&conf, &error), 0);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("plan");
@@ -400,6 +417,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, only_what_has_alpha_and_eta_is_calibrated);
 	tcase_add_test(tcase, a_profile_of_another_layer_is_refused);
 	tcase_add_test(tcase, of_theory_only_what_was_taken_is_told);
+	tcase_add_test(tcase, what_the_start_refuses_is_refused_when_checked);
 	tcase_add_test(tcase, naive_optimal_goes_on_with_the_fastest);
 	tcase_add_test(tcase, tasks_of_different_size_stay_in_their_bounds);
 	suite_add_tcase(suite, tcase);
