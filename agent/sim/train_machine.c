@@ -83,27 +83,27 @@ static int make_method(struct train_machine *machine, struct error *reterr)
 	return 0;
 }
 
-static double alpha_of(const struct train_machine *machine)
+static double alpha_of(const struct train_world *world, const struct scenario_curve *curve)
 {
 	double largest = 0;
 
-	if (machine->curve->alpha > 0)
-		return machine->curve->alpha;
-	for (int64_t w = 0; w < machine->world->scenario->workers; w++)
-		largest = fmax(largest, machine->world->means[w]);
-	return machine->curve->alpha_means * largest;
+	if (curve->alpha > 0)
+		return curve->alpha;
+	for (int64_t w = 0; w < world->scenario->workers; w++)
+		largest = fmax(largest, world->means[w]);
+	return curve->alpha_means * largest;
 }
 
-static int make_strategy(struct train_machine *machine, struct error *reterr)
+struct iso_strategy_config train_strategy_config(const struct train_world *world,
+						 const struct scenario_curve *curve, uint32_t batch)
 {
-	const struct scenario_curve *curve = machine->curve;
-	struct iso_strategy_config config = {
+	return (struct iso_strategy_config){
 		.kind = (enum iso_strategy_kind)curve->allocation,
-		.workers = (uint32_t)machine->world->scenario->workers,
-		.batch = machine->parameters.batch,
+		.workers = (uint32_t)world->scenario->workers,
+		.batch = batch,
 		.width = { .constant = curve->width == SCENARIO_WIDTH_4E ? ISO_ATA_WIDTH_FIRST
 									 : ISO_ATA_WIDTH_FINAL,
-			   .alpha_s = alpha_of(machine),
+			   .alpha_s = alpha_of(world, curve),
 			   .eta = curve->eta },
 		.by_rate = curve->share_normalised,
 		.options = { .explore_tasks = (uint32_t)curve->explore_tasks,
@@ -116,8 +116,15 @@ static int make_strategy(struct train_machine *machine, struct error *reterr)
 			     .cluster = curve->cluster,
 			     .drift = curve->drift,
 			     .probe_rounds = (uint32_t)curve->probe_rounds },
-		.seed = machine->world->strategy_seed,
+		.seed = world->strategy_seed,
 	};
+}
+
+static int make_strategy(struct train_machine *machine, struct error *reterr)
+{
+	const struct scenario_curve *curve = machine->curve;
+	struct iso_strategy_config config =
+	    train_strategy_config(machine->world, curve, machine->parameters.batch);
 	size_t bytes = iso_strategy_size(&config);
 
 	if (curve->allocation == 0)

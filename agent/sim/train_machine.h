@@ -19,6 +19,11 @@ struct train_machine {
 	size_t bytes;
 };
 
+/* What a curve's options ask of its allocation, of which a round has `batch` tasks. */
+struct iso_strategy_config train_strategy_config(const struct train_world *world,
+						 const struct scenario_curve *curve,
+						 uint32_t batch);
+
 /* Of a curve, with its parameters; prior rounds have been run. */
 int train_machine_make(const struct train_world *world, const struct scenario_curve *curve,
 		       struct train_machine *ret_machine, struct error *reterr);

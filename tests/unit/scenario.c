@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/sim/train.h"
+#include "agent/sim/train_machine.h"
 #include "lib/ata/strategy.h"
 #include "lib/sgd/method.h"
 #include "tests/test.h"
@@ -219,6 +220,74 @@ START_TEST(prior_rounds_teach_and_take_no_time)
 }
 END_TEST
 
+static struct iso_strategy_config config_of(const char *const *sets, size_t count)
+{
+	struct scenario *scenario = parse(text, sets, count);
+	struct train_world *world = open_world(scenario, 1);
+	struct iso_strategy_config config = train_strategy_config(world, &scenario->curves[1], 11);
+
+	train_close(world);
+	free(scenario);
+	return config;
+}
+
+/* No two have the same value, so that none can be taken for another. */
+START_TEST(options_of_a_curve_are_those_of_its_allocation)
+{
+	static const char *const sets[] = {
+		"curve.c.allocation=ata-empirical",
+		"curve.c.explore-tasks=2",
+		"curve.c.discount=0.75",
+		"curve.c.smoothing=0.25",
+		"curve.c.every-rounds=3",
+		"curve.c.statistics=by-round",
+		"curve.c.cost-normalised=yes",
+		"curve.c.calibrate-tasks=5",
+		"curve.c.cluster=0.125",
+		"curve.c.drift=24",
+		"curve.c.probe-rounds=7",
+		"curve.c.share-normalised=no",
+		"curve.c.width=4e",
+		"curve.c.alpha=9",
+		"curve.c.eta=1.5",
+	};
+	struct iso_strategy_config config = config_of(sets, sizeof(sets) / sizeof(sets[0]));
+
+	ck_assert_int_eq(config.kind, ISO_STRATEGY_ATA_EMPIRICAL);
+	ck_assert_uint_eq(config.workers, 4);
+	ck_assert_uint_eq(config.batch, 11);
+	ck_assert_uint_eq(config.options.explore_tasks, 2);
+	ck_assert_double_eq(config.options.discount, 0.75);
+	ck_assert_double_eq(config.options.smoothing, 0.25);
+	ck_assert_uint_eq(config.options.every_rounds, 3);
+	ck_assert(config.options.by_round);
+	ck_assert(config.options.by_cost);
+	ck_assert_uint_eq(config.options.calibrate_tasks, 5);
+	ck_assert_double_eq(config.options.cluster, 0.125);
+	ck_assert_double_eq(config.options.drift, 24);
+	ck_assert_uint_eq(config.options.probe_rounds, 7);
+	ck_assert(!config.by_rate);
+	ck_assert_double_eq(config.width.constant, ISO_ATA_WIDTH_FIRST);
+	ck_assert_double_eq(config.width.alpha_s, 9);
+	ck_assert_double_eq(config.width.eta, 1.5);
+}
+END_TEST
+
+START_TEST(flags_that_are_off_stay_off)
+{
+	static const char *const sets[] = { "curve.c.cost-normalised=no", "curve.c.alpha-means=3" };
+	struct iso_strategy_config config = config_of(sets, 2);
+
+	ck_assert_int_eq(config.kind, ISO_STRATEGY_UTA);
+	ck_assert(!config.options.by_round);
+	ck_assert(!config.options.by_cost);
+	ck_assert(config.by_rate);
+	ck_assert_double_eq(config.width.constant, ISO_ATA_WIDTH_FINAL);
+	/* Of the largest mean, which is that of workers 2 and 3. */
+	ck_assert_double_eq(config.width.alpha_s, 3 * 12);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("scenario");
@@ -231,6 +300,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, curves_are_compared_on_the_same_luck);
 	tcase_add_test(tcase, points_lie_where_they_were_asked_for);
 	tcase_add_test(tcase, prior_rounds_teach_and_take_no_time);
+	tcase_add_test(tcase, options_of_a_curve_are_those_of_its_allocation);
+	tcase_add_test(tcase, flags_that_are_off_stay_off);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
