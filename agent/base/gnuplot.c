@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -22,6 +23,28 @@ void gnuplot_quote(FILE *out, const char *text)
 	fputc('\'', out);
 }
 
+bool gnuplot_is_drawing(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot != NULL && (strcmp(dot, ".svg") == 0 || strcmp(dot, ".png") == 0);
+}
+
+int gnuplot_try(const char *path, struct error *reterr)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NONBLOCK | O_CLOEXEC, 0666);
+	bool is_new = fd >= 0;
+
+	if (fd < 0 && errno == EEXIST)
+		fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return error_errno(reterr, -errno, "%s cannot be drawn", path);
+	close(fd);
+	if (is_new)
+		unlink(path);
+	return 0;
+}
+
 int gnuplot_start(struct gnuplot *plot, const char *path, unsigned width, unsigned height,
 		  struct error *reterr)
 {
@@ -30,7 +53,8 @@ int gnuplot_start(struct gnuplot *plot, const char *path, unsigned width, unsign
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
 
 	*plot = (struct gnuplot){ .path = path };
-	plot->out = popen("gnuplot", "we");
+	/* A drawing that cannot go into its file would come out there, among our own lines. */
+	plot->out = popen("gnuplot >/dev/null", "we");
 	if (plot->out == NULL)
 		return error_errno(reterr, -errno, "start gnuplot");
 	/* After the start: the child must not inherit it. */

@@ -20,6 +20,15 @@ struct gnuplot {
 	struct sigaction before; /* SIGPIPE: a gnuplot that is missing must not end us */
 };
 
+/* Whether a file of this name is one that we draw: it ends in .svg or .png. */
+bool gnuplot_is_drawing(const char *path);
+
+/*
+ * Whether the file can be written, to be known before long work; leaves it as it is.
+ * -errno: "PATH cannot be drawn: why".
+ */
+int gnuplot_try(const char *path, struct error *reterr);
+
 /* path: borrowed; PNG if it ends in .png, else SVG; `set output` is done already. */
 int gnuplot_start(struct gnuplot *plot, const char *path, unsigned width, unsigned height,
 		  struct error *reterr);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/gnuplot.h"
 #include "agent/sim/sim.h"
 
 #define NODES_MAX 1000000
@@ -236,7 +237,7 @@ static bool set_option(struct shares_options *into, int option, const char *text
 	case OPTION_ROUNDS: return set_number("rounds", text, 1, UINT32_MAX, &into->rounds_max);
 	case OPTION_CSV: into->format = SHARES_CSV; return true;
 	case OPTION_JSON: into->format = SHARES_JSON; return true;
-	case OPTION_PLOT: into->plot = text; return true;
+	case OPTION_PLOT: into->plot = text; return sim_plot_option(text);
 	case OPTION_TIMING: into->timing = true; return true;
 	default: return false;
 	}
@@ -319,6 +320,10 @@ int sim_shares(int argc, char **argv)
 
 	if (!read_options(argc, argv, &opts))
 		return SIM_USAGE;
+	if (opts.plot != NULL && gnuplot_try(opts.plot, &error) < 0) {
+		fprintf(stderr, "isobar-sim: %s\n", error.text);
+		return SIM_FAILED;
+	}
 	shares_print_head(stdout, &opts);
 	r = run_all(&opts, &runs, &count, &error);
 	shares_print_end(stdout, &opts);

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/base/gnuplot.h"
 #include "agent/sim/sim.h"
 
 #define SETS_MAX  64
@@ -74,6 +75,14 @@ static bool set_number(const char *option, const char *text, uint64_t low, uint6
 	return false;
 }
 
+bool sim_plot_option(const char *path)
+{
+	if (gnuplot_is_drawing(path))
+		return true;
+	fprintf(stderr, "isobar-sim: --plot: '%s' ends neither in .svg nor in .png\n", path);
+	return false;
+}
+
 static bool add_set(struct train_options *into, const char *text)
 {
 	if (into->set_count == SETS_MAX) {
@@ -94,7 +103,7 @@ static bool set_option(struct train_options *into, int option, const char *text)
 	case OPTION_SEEDS: return set_number("seeds", text, 1, SEEDS_MAX, &into->seeds);
 	case OPTION_CSV: into->format = TRAIN_CSV; return true;
 	case OPTION_JSON: into->format = TRAIN_JSON; return true;
-	case OPTION_PLOT: into->plot = text; return true;
+	case OPTION_PLOT: into->plot = text; return sim_plot_option(text);
 	case OPTION_TIMING: into->timing = true; return true;
 	default: return false;
 	}
@@ -156,6 +165,10 @@ static int run_scenario(const char *name, const struct train_options *opts, stru
 	size_t count = 0;
 	int r = scenario_load(name, opts->sets, opts->set_count, &scenario, reterr);
 
+	if (r == 0 && opts->plot != NULL && gnuplot_try(opts->plot, reterr) < 0) {
+		free(scenario);
+		return reterr->code;
+	}
 	if (r < 0)
 		return r;
 	struct train_result *results =

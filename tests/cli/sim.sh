@@ -67,6 +67,16 @@ run "$sim" shares --graph ring,star
 ends 2
 err "isobar-sim: --graph: 'star' is none of ring, grid, random, exponential"
 
+# What cannot be drawn is said before anything is simulated.
+run "$sim" shares --graph ring --nodes 8 --plot plot.pdf
+ends 2
+out ''
+err "isobar-sim: --plot: 'plot.pdf' ends neither in .svg nor in .png"
+run "$sim" shares --graph ring --nodes 8 --plot nowhere/plot.svg
+ends 1
+out ''
+err 'isobar-sim: nowhere/plot.svg cannot be drawn: No such file or directory'
+
 # Without gnuplot the table is complete all the same.
 mkdir empty
 run env PATH="$work/empty" "$sim" shares --graph ring --nodes 8 --plot "$work/plot.svg"

@@ -294,6 +294,15 @@ err "isobar-sim: no scenario 'nowhere', neither here nor in $ISOBAR_SCENARIOS"
 run "$sim" train small example --plot both.svg
 ends 2
 err 'isobar-sim: --plot draws one scenario'
+# What cannot be drawn is said before anything is simulated.
+run "$sim" train small --plot small.pdf
+ends 2
+out ''
+err "isobar-sim: --plot: 'small.pdf' ends neither in .svg nor in .png"
+run "$sim" train small --plot nowhere/small.svg
+ends 1
+out ''
+err 'isobar-sim: nowhere/small.svg cannot be drawn: No such file or directory'
 # Without a problem the drawing is of worker time; and where there is nothing, none is left.
 if command -v gnuplot >/dev/null; then
 	run "$sim" train small --plot small.svg
