@@ -310,6 +310,11 @@ int main(int argc, char **argv)
 		log_error("%s", error.text);
 		return 2;
 	}
+	if (coordinator.conf.allocation.idle != NULL)
+		log_warn("%s: line %d: allocation: %s has no effect with strategy %s",
+			 coordinator.options.file, coordinator.conf.allocation.idle_line,
+			 coordinator.conf.allocation.idle,
+			 cconf_strategy_text(coordinator.conf.allocation.strategy));
 	if (coordinator.options.check) {
 		if (run_check(&coordinator.conf, &error) < 0) {
 			log_error("%s: %s", coordinator.options.file, error.text);

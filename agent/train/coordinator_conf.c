@@ -120,6 +120,38 @@ static int check_allocation(struct cconf *conf, const struct place *place)
 	return at_option(place, "allocation", "strategy");
 }
 
+/* Not a mistake: one tries several strategies with one file. */
+static void find_idle(struct cconf *conf, const struct place *place)
+{
+	int strategy = conf->allocation.strategy;
+	bool is_ata = strategy == CCONF_STRATEGY_ATA;
+	bool is_empirical = strategy == CCONF_STRATEGY_ATA_EMPIRICAL;
+	bool has_width = is_ata || is_empirical;
+	bool learns = has_width || strategy == CCONF_STRATEGY_ATA_POOLED;
+	const struct {
+		const char *name;
+		bool has_effect;
+	} options[] = {
+		{ "alpha", is_ata },	     { "eta", is_empirical },
+		{ "width", has_width },	     { "calibrate-tasks", has_width },
+		{ "explore-tasks", learns }, { "discount", learns },
+		{ "smoothing", learns },     { "statistics", learns },
+		{ "cluster", learns },	     { "drift", learns },
+		{ "probe-rounds", learns },
+	};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		int line =
+		    confutil_line(cconf_schema(), place->lines, "allocation", options[i].name);
+
+		if (line == 0 || options[i].has_effect)
+			continue;
+		conf->allocation.idle = options[i].name;
+		conf->allocation.idle_line = line;
+		return;
+	}
+}
+
 /* Options with a gap between off and the least value that works. */
 static int check_options(const struct cconf *conf, const struct place *place)
 {
@@ -234,6 +266,7 @@ static int check(struct cconf *conf, const struct place *place)
 		r = check_allocation(conf, place);
 	if (r == 0)
 		r = check_options(conf, place);
+	find_idle(conf, place);
 	return r < 0 ? r : check_workers(conf, place);
 }
 

@@ -93,6 +93,9 @@ struct cconf {
 		bool cost_normalised;
 		double cluster, drift;
 		int64_t probe_rounds;
+		/* The first option that is set and has no effect with this strategy; or NULL. */
+		const char *idle;
+		int idle_line;
 		char profile[CCONF_PATH_BYTES];
 		int64_t profile_trust;
 	} allocation;

@@ -146,6 +146,24 @@ START_TEST(what_does_not_go_together_is_refused_by_name)
 }
 END_TEST
 
+START_TEST(an_option_without_effect_is_found)
+{
+	parses(REQUIRED "allocation { strategy = uta\nalpha = 1ms }\n");
+	ck_assert_str_eq(conf.allocation.idle, "alpha");
+	ck_assert_int_eq(conf.allocation.idle_line, 6);
+	parses(REQUIRED "allocation { strategy = ata-pooled explore-tasks = 2\n"
+			"calibrate-tasks = 8 }\n");
+	ck_assert_str_eq(conf.allocation.idle, "calibrate-tasks");
+	ck_assert_int_eq(conf.allocation.idle_line, 6);
+	parses(REQUIRED "training { method = asgd }\nallocation { drift = 24 }\n");
+	ck_assert_str_eq(conf.allocation.idle, "drift");
+	parses(REQUIRED "allocation { alpha = 1ms drift = 24 calibrate-tasks = 8 }\n");
+	ck_assert_ptr_null(conf.allocation.idle);
+	parses(REQUIRED "allocation { strategy = ata-empirical eta = 2 width = 4e }\n");
+	ck_assert_ptr_null(conf.allocation.idle);
+}
+END_TEST
+
 static char *read_sample(char path[300])
 {
 	const char *srcdir = getenv("top_srcdir");
@@ -200,6 +218,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, says_where_and_what_is_wrong);
 	tcase_add_test(tcase, auto_is_an_allocation_where_the_method_needs_one);
 	tcase_add_test(tcase, what_does_not_go_together_is_refused_by_name);
+	tcase_add_test(tcase, an_option_without_effect_is_found);
 	tcase_add_test(tcase, the_sample_shows_every_option_at_its_default);
 	tcase_add_test(tcase, the_sample_is_valid_when_everything_in_it_is_switched_on);
 	suite_add_tcase(suite, tcase);
