@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/conf/confvalue.h"
+#include "lib/ata/strategy.h"
 #include "lib/sgd/method.h"
 
 const char *scenario_folder(void)
@@ -148,6 +149,19 @@ static int check_events(const struct scenario *scenario, struct error *reterr)
 	return 0;
 }
 
+/* Options with a gap between off and the least value that works. */
+static int check_options(const struct scenario_curve *curve, struct error *reterr)
+{
+	if (curve->calibrate_tasks != 0 && curve->calibrate_tasks < (int64_t)ISO_ATA_CALIBRATE_MIN)
+		return error_set(reterr, -EINVAL,
+				 "line %d: curve %s: calibrate-tasks is 0 or from %u on",
+				 curve->line, curve->name, ISO_ATA_CALIBRATE_MIN);
+	if (curve->drift > 0 && curve->drift < ISO_ATA_DRIFT_MIN)
+		return error_set(reterr, -EINVAL, "line %d: curve %s: drift is 0 or from %g on",
+				 curve->line, curve->name, ISO_ATA_DRIFT_MIN);
+	return 0;
+}
+
 static int check_curve(const struct scenario *scenario, const struct scenario_curve *curve,
 		       struct error *reterr)
 {
@@ -160,6 +174,13 @@ static int check_curve(const struct scenario *scenario, const struct scenario_cu
 	if (!traits.wants_allocation && !traits.can_cap && curve->allocation != 0)
 		return error_set(reterr, -EINVAL, "line %d: curve %s: %s takes no allocation",
 				 curve->line, curve->name, iso_method_text(kind));
+	if (curve->allocation == ISO_STRATEGY_GTA && kind != ISO_METHOD_MINIBATCH)
+		return error_set(reterr, -EINVAL,
+				 "line %d: curve %s: gta goes with method minibatch only, not with "
+				 "%s",
+				 curve->line, curve->name, iso_method_text(kind));
+	if (check_options(curve, reterr) < 0)
+		return -EINVAL;
 	bool has_rounds =
 	    traits.by_rounds || kind == ISO_METHOD_RINGLEADER || curve->allocation != 0;
 	if (!has_rounds && scenario->time == 0 && scenario->updates == 0)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/conf/confutil.h"
+#include "lib/ata/score.h"
 
 static enum iso_law_kind kind_of(int law)
 {
@@ -48,7 +49,7 @@ static int parse_trace(char *text, double *times, uint32_t *ret_count, struct er
 		bool empty = end == text;
 		while (isspace((unsigned char)*end))
 			end++;
-		if (*end != '\0' || (!empty && !(time > 0 && time < HUGE_VAL)))
+		if (*end != '\0' || (!empty && !iso_ata_time_valid(time)))
 			return error_set(reterr, -EINVAL,
 					 "line %d: '%.40s' is no time; expected one positive "
 					 "number a line",
@@ -100,6 +101,24 @@ static int open_trace(struct train_world *world, size_t place, const char *trace
 	return r;
 }
 
+/*
+ * Times that an allocation would ignore, as none that was ever measured, teach it
+ * nothing; without one any mean that is a number will do.
+ */
+static int check_mean(const struct train_world *world, uint32_t w, struct error *reterr)
+{
+	const struct scenario *scenario = world->scenario;
+	double mean = world->means[w];
+	bool allocated = false;
+
+	for (unsigned c = 0; c < scenario->curve_count; c++)
+		allocated |= scenario->curves[c].allocation != 0;
+	if (allocated ? iso_ata_time_valid(mean) : mean > 0 && mean < HUGE_VAL)
+		return 0;
+	return error_set(reterr, -EINVAL, "worker %u: a mean of %g s; an allocation takes %g to %g",
+			 w + 1, mean, ISO_ATA_TIME_MIN, ISO_ATA_TIME_MAX);
+}
+
 /* Workers that share a trace are each elsewhere in it. */
 static void set_law(struct train_world *world, uint32_t w, const struct iso_law *law)
 {
@@ -130,6 +149,9 @@ static int make_group(struct train_world *world, unsigned g, struct error *reter
 		return error_set(reterr, -EINVAL, "line %d: group %s: mean and shape make no law",
 				 group->line, group->range);
 	}
+	if (!iso_law_valid(&law))
+		return error_set(reterr, -EINVAL, "line %d: group %s: mean and shift make no law",
+				 group->line, group->range);
 	for (uint32_t w = first; w <= last; w++)
 		set_law(world, w, &law);
 	return 0;
@@ -151,6 +173,11 @@ static int make_traced(struct train_world *world, struct error *reterr)
 
 		law.scale = wanted;
 		law.base = scenario->times.shift * wanted * mean;
+		if (!iso_law_valid(&law))
+			return error_set(reterr, -EINVAL,
+					 "section times: scale, power and shift give worker %u no "
+					 "times",
+					 w + 1);
 		set_law(world, w, &law);
 	}
 	return 0;
@@ -200,8 +227,10 @@ static int make_laws(struct train_world *world, uint64_t seed, struct error *ret
 		r = make_traced(world, reterr);
 	for (unsigned g = 0; g < scenario->group_count && r == 0; g++)
 		r = make_group(world, g, reterr);
-	for (uint32_t w = 0; w < n && r == 0; w++)
+	for (uint32_t w = 0; w < n && r == 0; w++) {
 		world->sorted[w] = world->means[w] = iso_law_mean(&world->laws[w]);
+		r = check_mean(world, w, reterr);
+	}
 	qsort(world->sorted, n, sizeof(*world->sorted), by_value);
 	return r;
 }

@@ -217,6 +217,20 @@ curve "a" {
 }
 END
 
+for bad in method=sgd-ata method=asgd method=ringleader; do
+	run "$sim" train small --set "curve.gta.$bad"
+	ends 1
+	err "isobar-sim: small: line 18: curve gta: gta goes with method minibatch only, not with ${bad#*=}"
+done
+for bad in calibrate-tasks=2/4 drift=2/4; do
+	run "$sim" train small --set "curve.gta.${bad%/*}"
+	ends 1
+	err "isobar-sim: small: line 18: curve gta: ${bad%=*} is 0 or from ${bad#*/} on"
+done
+run "$sim" train small --set workers=1000 --set times.power=8 --set times.scale=1e9
+ends 1
+err 'isobar-sim: small: worker 6: a mean of 1.67962e+15 s; an allocation takes 1e-15 to 1e+15'
+
 # By theory: R = 0.01/0.001, gamma = min(1/20, 0.001/(4 0.01)); S = 10 and 1/2.
 cat >theory <<'END'
 workers = 4
@@ -280,6 +294,10 @@ printf '1\n-2\n' >traces/times
 run "$sim" train traces/scenario
 ends 1
 err "isobar-sim: traces/scenario: traces/times: line 2: '-2' is no time; expected one positive number a line"
+printf '1e308\n1e308\n' >traces/times
+run "$sim" train traces/scenario
+ends 1
+err "isobar-sim: traces/scenario: traces/times: line 1: '1e308' is no time; expected one positive number a line"
 printf '# none\n' >traces/times
 run "$sim" train traces/scenario
 ends 1
