@@ -43,7 +43,7 @@ static struct iso_method *with_state(uint8_t **ret_bytes, size_t *ret_size)
 
 	(void)timeline_play(method, lines);
 	*ret_size = iso_method_state_bytes(method);
-	*ret_bytes = malloc(*ret_size);
+	*ret_bytes = timeline_memory(*ret_size);
 	iso_method_save(method, *ret_bytes);
 	return method;
 }
@@ -83,7 +83,7 @@ START_TEST(a_damaged_state_is_refused_and_changes_nothing)
 	struct iso_method *method =
 	    timeline_make((struct iso_method_config){ .kind = ISO_METHOD_IA2SGD, .workers = 2 });
 	size_t fresh_size = iso_method_state_bytes(method);
-	uint8_t *fresh = malloc(fresh_size), *after = malloc(fresh_size);
+	uint8_t *fresh = timeline_memory(fresh_size), *after = timeline_memory(fresh_size);
 	iso_method_save(method, fresh);
 
 	for (size_t cut = 0; cut < size; cut++) {
@@ -93,7 +93,7 @@ START_TEST(a_damaged_state_is_refused_and_changes_nothing)
 		ck_assert_int_ne(iso_method_restore(method, part, cut), ISO_OK);
 		free(part);
 	}
-	uint8_t *longer = calloc(1, size + 1);
+	uint8_t *longer = timeline_memory(size + 1);
 	memcpy(longer, bytes, size);
 	ck_assert_int_eq(iso_method_restore(method, longer, size + 1), ISO_E_LONG);
 	/* head, a total, x, the table's sum, an entry's worker, count, fresh, version, mean */

@@ -10,6 +10,20 @@
 
 #include "tests/test.h"
 
+/* Each test is a process of its own, and what it has made lives as long as it does. */
+#define BLOCKS_MAX 16
+
+void *timeline_memory(size_t size)
+{
+	static void *blocks[BLOCKS_MAX];
+	static unsigned count;
+
+	ck_assert_uint_lt(count, BLOCKS_MAX);
+	blocks[count] = calloc(1, size);
+	ck_assert_ptr_nonnull(blocks[count]);
+	return blocks[count++];
+}
+
 struct iso_method *timeline_make(struct iso_method_config config)
 {
 	size_t size;
@@ -21,7 +35,7 @@ struct iso_method *timeline_make(struct iso_method_config config)
 	if (config.step == 0)
 		config.step = 1;
 	size = iso_method_size(&config);
-	ck_assert_ok(iso_method_init(malloc(size), size, &config, &method));
+	ck_assert_ok(iso_method_init(timeline_memory(size), size, &config, &method));
 	return method;
 }
 

@@ -27,6 +27,9 @@ struct line {
 	const char *outcome;
 };
 
+/* Zeroed, until the end of the test: exactly so many bytes, so that sanitizers see each overrun. */
+void *timeline_memory(size_t size);
+
 /* One parameter; depth_max 4 and step 1 unless given. */
 struct iso_method *timeline_make(struct iso_method_config config);
 
