@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +50,10 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Place `at` of a curve: over all seeds that came so far, the median of what fn says. */
+/*
+ * Place `at` of a curve: over all seeds that came so far, the median of what fn says;
+ * NaN, which is not drawn, where it says nothing.
+ */
 static double median(const struct scenario *scenario, const struct train_result *results,
 		     size_t count, const struct scenario_curve *curve, size_t at,
 		     double (*fn)(const struct scenario *scenario,
@@ -58,11 +62,15 @@ static double median(const struct scenario *scenario, const struct train_result 
 {
 	size_t found = 0;
 
-	for (size_t i = 0; i < count; i++)
-		if (results[i].curve == curve && at < results[i].count)
-			values[found++] = fn(scenario, &results[i].samples[at]);
+	for (size_t i = 0; i < count; i++) {
+		if (results[i].curve != curve || at >= results[i].count)
+			continue;
+		values[found] = fn(scenario, &results[i].samples[at]);
+		if (!isnan(values[found]))
+			found++;
+	}
 	if (found == 0)
-		return 0;
+		return NAN;
 	qsort(values, found, sizeof(*values), by_value);
 	return (values[(found - 1) / 2] + values[found / 2]) / 2;
 }

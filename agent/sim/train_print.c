@@ -7,7 +7,7 @@
 
 #include "agent/sim/train.h"
 
-#define MEASURE_BYTES 32
+#define NUMBER_BYTES 32
 
 static const char *stop_text(enum iso_training_stop stop)
 {
@@ -26,26 +26,25 @@ static double events_per_s(const struct train_result *result)
 	return result->cpu_s > 0 ? (double)result->end.totals.events / result->cpu_s : 0;
 }
 
-/* Where there is no problem there is nothing to write. */
-static const char *spell_measure(const struct train_sample *sample, int digits,
-				 char out[MEASURE_BYTES])
+/* What is not measured, since there is no problem or no allocation, is `none`. */
+static const char *spell(double value, int digits, const char *none, char out[NUMBER_BYTES])
 {
-	out[0] = '\0';
-	if (!isnan(sample->measure))
-		snprintf(out, MEASURE_BYTES, "%.*g", digits, sample->measure);
+	if (isnan(value))
+		return none;
+	snprintf(out, NUMBER_BYTES, "%.*g", digits, value);
 	return out;
 }
 
 static void print_text(FILE *out, const struct train_result *result, bool timing)
 {
 	const struct iso_training_totals *totals = &result->end.totals;
-	char measure[MEASURE_BYTES];
+	char measure[NUMBER_BYTES];
 
 	fprintf(out, "%-20s %6" PRIu64 " %11.5g %9" PRIu64 " %9" PRIu64 " %11.5g %6.2f%% %10s",
 		result->curve->name, result->seed, totals->time_s, totals->rounds, totals->updates,
 		totals->worker_s,
 		totals->worker_s > 0 ? 100 * totals->discarded_s / totals->worker_s : 0,
-		spell_measure(&result->end, 4, measure)[0] != '\0' ? measure : "-");
+		spell(result->end.measure, 4, "-", measure));
 	if (timing)
 		fprintf(out, " %8.2f s %9.3g", result->cpu_s, events_per_s(result));
 	if (result->stop == ISO_TRAINING_STUCK)
@@ -57,17 +56,17 @@ static void print_csv(FILE *out, const struct train_result *result)
 {
 	for (size_t i = 0; i < result->count; i++) {
 		const struct iso_training_totals *t = &result->samples[i].totals;
-		char measure[MEASURE_BYTES];
+		char measure[NUMBER_BYTES], regret[NUMBER_BYTES];
 
 		fprintf(out, "%s,%" PRIu64 ",%.17g,%" PRIu64 ",%" PRIu64 ",%s,%.17g,%.17g,%.17g",
 			result->curve->name, result->seed, t->time_s, t->rounds, t->updates,
-			spell_measure(&result->samples[i], 17, measure), t->worker_s, t->cpu_s,
+			spell(result->samples[i].measure, 17, "", measure), t->worker_s, t->cpu_s,
 			t->discarded_s);
 		fprintf(out,
 			",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-			",%" PRIu64 ",%" PRIu64 ",%.17g,0x%016" PRIx64 "\n",
+			",%" PRIu64 ",%" PRIu64 ",%s,0x%016" PRIx64 "\n",
 			t->started, t->computed, t->used, t->buffered, t->ignored, t->stopped,
-			t->lost, t->delay_max, t->regret_s, t->digest);
+			t->lost, t->delay_max, spell(t->regret_s, 17, "", regret), t->digest);
 	}
 }
 

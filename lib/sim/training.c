@@ -207,6 +207,8 @@ void iso_training_totals(const struct iso_training *training,
 	struct iso_training_totals totals = training->totals;
 
 	totals.time_s = training->now_s;
+	if (training->config.means_s == NULL)
+		totals.regret_s = NAN;
 	totals.rounds = method.rounds;
 	totals.updates = method.updates;
 	totals.used = method.used;

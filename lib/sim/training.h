@@ -110,7 +110,8 @@ struct iso_training_totals {
 	uint64_t stopped, lost; /* begun and never ended: by order, or since the worker left */
 	uint64_t running;
 	uint64_t delay_max, delay_sum; /* of used gradients, in updates */
-	/* Sum over rounds of l(a, mu) - l(RAS(mu), mu), l = max_i a_i mu_i: ATA (9). */
+	/* Sum over rounds of l(a, mu) - l(RAS(mu), mu), l = max_i a_i mu_i: ATA (9); NaN without
+	 * means_s. */
 	double regret_s;
 	uint64_t settled_round; /* the first one whose allocation did not explore; 0: none yet */
 	uint64_t events;

@@ -87,6 +87,11 @@ awk -F, 'NR > 1 && $1 != "ofta" && ($3 != 3 * $4 || $7 != 9 * $4 || $9 != 4 * $4
 awk -F, '$1 == "ofta" && ($3 != 4 * $4 || $7 != 12 * $4 || $9 != 0 || $10 != 7 * $4) { exit 1 }' stdout ||
 	complain "other times: $(cat stdout)"
 [ "$(grep -c '^gta,' stdout)" -eq 6 ] || complain 'not the points that were asked for'
+# The best allocation has a regret of 0, what has no allocation has none.
+awk -F, 'NR > 1 && $18 != ($1 == "ofta" ? "0" : "") { exit 1 }' stdout ||
+	complain "another regret: $(cat stdout)"
+"$sim" train small --json --set samples=1 >out
+[ "$(grep -o '"regret": null' out | wc -l)" -eq 6 ] || complain "not two curves without: $(cat out)"
 
 # What becomes of computations adds up, at every point of every method.
 for method in rennala malenia asgd delay-adaptive naive-optimal ringmaster ringmaster-stops \
@@ -327,6 +332,12 @@ if command -v gnuplot >/dev/null; then
 	ends 0
 	err ''
 	grep -q 'total worker time' small.svg || complain 'another axis'
+	run "$sim" train small --plot regret.svg --set plot.y=regret \
+		--set curve.ofta.allocation=uta
+	ends 0
+	err ''
+	grep -q ofta regret.svg || complain 'no regret is drawn'
+	! grep -qE 'rennala|gta' regret.svg || complain 'a regret that is none is drawn'
 	# Nobody is late with one worker, and nothing has no logarithm.
 	cat >nothing <<-'END'
 		workers = 1
