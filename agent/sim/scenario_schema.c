@@ -200,7 +200,7 @@ static const struct confutil_option options[] = {
 	  .doc = "learn times on the CPU, divided by the share; no: learn wall times, as "
 		 "published" },
 	{ .section = "curve", .name = "prior-rounds", .type = CONFUTIL_INTEGER, .initial = "0",
-	  .min = 0, .max = 1e15, IN_CURVE(prior_rounds),
+	  .min = 0, .max = 1e9, IN_CURVE(prior_rounds),
 	  .doc = "rounds without a model before time begins, in which the allocation learns" },
 	{ .section = "curve", .name = "explore-tasks", .type = CONFUTIL_INTEGER, .initial = "0",
 	  .min = 0, .max = 1e9, IN_CURVE(explore_tasks),

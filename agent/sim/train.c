@@ -118,19 +118,19 @@ static double now_s(void)
 }
 
 /* A bar for people who wait; none for the first second, and none in a file. */
-static void show_progress(void *context, const struct scenario_curve *curve, uint64_t seed,
-			  double part)
+static void show_progress(void *context, const struct train_stage *stage)
 {
 	static double shown_s;
 	const double *began_s = context;
 	static const char full[] = "##############################";
-	int done = (int)(part * (double)(sizeof(full) - 1));
+	int done = (int)(stage->part * (double)(sizeof(full) - 1));
 
 	if (now_s() - *began_s < 1 || now_s() - shown_s < 0.2)
 		return;
 	shown_s = now_s();
-	fprintf(stderr, "\r\033[K%-20s seed %-6ju [%-30.*s] %3d%%", curve->name, (uintmax_t)seed,
-		done, full, (int)(100 * part));
+	fprintf(stderr, "\r\033[K%-20s seed %-6ju [%-30.*s] %3d%%%s", stage->curve->name,
+		(uintmax_t)stage->seed, done, full, (int)(100 * stage->part),
+		stage->is_prior ? " of prior-rounds" : "");
 }
 
 static int run_seed(const struct scenario *scenario, const struct train_options *opts,

@@ -68,9 +68,17 @@ const struct iso_law *train_laws(const struct train_world *world);
 /* Their means. */
 const double *train_means(const struct train_world *world);
 
-/* Called now and then; part: how much of the run is done, 0 to 1. */
+/* Where a run is. */
+struct train_stage {
+	const struct scenario_curve *curve;
+	uint64_t seed;
+	bool is_prior; /* in its prior rounds, which come first */
+	double part;   /* how much of these, or of the rest, is done, 0 to 1 */
+};
+
+/* Called some times a second. */
 struct train_progress {
-	void (*fn)(void *context, const struct scenario_curve *curve, uint64_t seed, double part);
+	void (*fn)(void *context, const struct train_stage *stage);
 	void *context;
 };
 

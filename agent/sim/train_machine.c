@@ -6,6 +6,12 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
+
+/* Events between two looks at the progress: so many at first, then what a slice takes. */
+#define EVENTS_FIRST  1024u
+#define SLICE_LEAST_S 0.05
+#define SLICE_MOST_S  0.2
 
 void train_machine_free(struct train_machine *machine)
 {
@@ -205,13 +211,61 @@ static int make_training(struct train_machine *machine, const struct iso_trainin
 	return status == ISO_OK ? 0 : not_made("driver", status, reterr);
 }
 
+static double part_done(const struct iso_training_until *limits,
+			const struct iso_training_totals *totals)
+{
+	double part =
+	    fmax(totals->time_s / limits->time_s, (double)totals->rounds / (double)limits->rounds);
+
+	return fmin(1, fmax(part, (double)totals->updates / (double)limits->updates));
+}
+
+static double cpu_s(void)
+{
+	struct timespec time;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+enum iso_training_stop train_machine_run(struct train_machine *machine, bool is_prior,
+					 const struct iso_training_until *target,
+					 const struct iso_training_until *limits)
+{
+	struct iso_training_until until = *target;
+	struct iso_training_totals totals;
+	enum iso_training_stop stop;
+	uint64_t events = EVENTS_FIRST;
+
+	iso_training_totals(machine->training, &totals);
+	do {
+		double from_s = cpu_s();
+
+		until.events = totals.events + events;
+		stop = iso_training_run(machine->training, &until);
+		iso_training_totals(machine->training, &totals);
+		double took_s = cpu_s() - from_s;
+		machine->cpu_s += took_s;
+		if (took_s < SLICE_LEAST_S)
+			events *= 2;
+		else if (took_s > SLICE_MOST_S && events > 1)
+			events /= 2;
+		if (machine->progress != NULL)
+			machine->progress->fn(
+			    machine->progress->context,
+			    &(struct train_stage){ machine->curve, machine->world->seed, is_prior,
+						   part_done(limits, &totals) });
+	} while (stop == ISO_TRAINING_EVENTS);
+	return stop;
+}
+
 /* Rounds in which the allocation learns and nothing else happens (ATA, appendix A.5). */
 static int learn_before(const struct train_machine *of, struct error *reterr)
 {
 	static const struct iso_method_config without_model = { .kind = ISO_METHOD_MINIBATCH,
 								.depth_max = 1 };
 	__attribute__((cleanup(train_machine_free))) struct train_machine machine = {
-		.world = of->world, .curve = of->curve
+		.world = of->world, .curve = of->curve, .progress = of->progress
 	};
 	struct iso_method_config method = without_model;
 
@@ -236,7 +290,7 @@ static int learn_before(const struct train_machine *of, struct error *reterr)
 					    UINT64_MAX };
 	r = make_training(&machine, &config, reterr);
 	if (r == 0)
-		(void)iso_training_run(machine.training, &until);
+		(void)train_machine_run(&machine, true, &until, &until);
 	return r;
 }
 
@@ -257,9 +311,10 @@ static int make_parts(struct train_machine *machine, struct error *reterr)
 }
 
 int train_machine_make(const struct train_world *world, const struct scenario_curve *curve,
-		       struct train_machine *ret_machine, struct error *reterr)
+		       const struct train_progress *progress, struct train_machine *ret_machine,
+		       struct error *reterr)
 {
-	struct train_machine machine = { .world = world, .curve = curve };
+	struct train_machine machine = { .world = world, .curve = curve, .progress = progress };
 	int r = train_choose(world, curve, &machine.parameters, reterr);
 
 	if (r == 0) {

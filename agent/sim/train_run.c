@@ -4,22 +4,10 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "agent/sim/train.h"
 #include "agent/sim/train_machine.h"
 #include "lib/checksum.h"
-
-/* Events between two looks at the progress: a fraction of a second. */
-#define EVENTS_AT_ONCE 500000
-
-static double cpu_s(void)
-{
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 static void take_sample(const struct train_machine *machine, float *x,
 			struct train_sample *ret_sample)
@@ -71,40 +59,7 @@ static bool is_over(const struct iso_training_until *limits,
 	       totals->rounds >= limits->rounds || totals->updates >= limits->updates;
 }
 
-static double part_done(const struct iso_training_until *limits,
-			const struct iso_training_totals *totals)
-{
-	double part =
-	    fmax(totals->time_s / limits->time_s, (double)totals->rounds / (double)limits->rounds);
-
-	return fmin(1, fmax(part, (double)totals->updates / (double)limits->updates));
-}
-
-static enum iso_training_stop run_to(const struct train_machine *machine,
-				     const struct iso_training_until *target,
-				     const struct train_progress *progress,
-				     struct train_result *result)
-{
-	struct iso_training_until limits = limits_of(machine->world->scenario), until = *target;
-	struct iso_training_totals totals;
-	enum iso_training_stop stop;
-
-	do {
-		double from_s = cpu_s();
-
-		iso_training_totals(machine->training, &totals);
-		until.events = totals.events + EVENTS_AT_ONCE;
-		stop = iso_training_run(machine->training, &until);
-		result->cpu_s += cpu_s() - from_s;
-		if (progress != NULL)
-			progress->fn(progress->context, machine->curve, machine->world->seed,
-				     part_done(&limits, &totals));
-	} while (stop == ISO_TRAINING_EVENTS);
-	return stop;
-}
-
-static void run_samples(const struct train_machine *machine, const struct train_progress *progress,
-			struct train_result *result)
+static void run_samples(struct train_machine *machine, struct train_result *result)
 {
 	const struct scenario *scenario = machine->world->scenario;
 	struct iso_training_until limits = limits_of(scenario);
@@ -117,11 +72,12 @@ static void run_samples(const struct train_machine *machine, const struct train_
 		/* Points that lie too close for whole numbers are one. */
 		if (target.rounds <= last->totals.rounds || target.updates <= last->totals.updates)
 			continue;
-		result->stop = run_to(machine, &target, progress, result);
+		result->stop = train_machine_run(machine, false, &target, &limits);
 		take_sample(machine, result->point, &result->samples[result->count++]);
 		if (is_over(&limits, &result->samples[result->count - 1].totals, result->stop))
 			break;
 	}
+	result->cpu_s = machine->cpu_s;
 	result->end = result->samples[result->count - 1];
 	result->digest = result->end.totals.digest;
 	if (result->point != NULL)
@@ -134,7 +90,7 @@ int train_run(struct train_world *world, unsigned curve, const struct train_prog
 	const struct scenario *scenario = world->scenario;
 	const struct scenario_curve *of = &scenario->curves[curve];
 	__attribute__((cleanup(train_machine_free))) struct train_machine machine = { 0 };
-	int r = train_machine_make(world, of, &machine, reterr);
+	int r = train_machine_make(world, of, progress, &machine, reterr);
 
 	if (r < 0)
 		return error_wrap(reterr, "%s: curve %s", scenario->path, of->name);
@@ -149,7 +105,7 @@ int train_run(struct train_world *world, unsigned curve, const struct train_prog
 		train_result_close(&result);
 		return error_errno(reterr, -ENOMEM, "%s: curve %s", scenario->path, of->name);
 	}
-	run_samples(&machine, progress, &result);
+	run_samples(&machine, &result);
 	*ret_result = result;
 	return 0;
 }

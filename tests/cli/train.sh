@@ -130,6 +130,7 @@ refused rounds 'write KEY=VALUE'
 refused round=1 "there is no option 'round'"
 refused curve.none.batch=1 "there is no curve 'none'"
 refused times.x.law=gamma 'there is only one section times'
+refused curve.prior-rounds=1000000001 "'1000000001' is out of range; from 0 to 1000000000"
 refused workers=0 "'0' is out of range; from 1 to 10000000"
 
 # What is wrong in a scenario is said with its line.

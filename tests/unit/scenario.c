@@ -220,6 +220,49 @@ START_TEST(prior_rounds_teach_and_take_no_time)
 }
 END_TEST
 
+struct looks {
+	unsigned prior, rest; /* how many */
+	double part;	      /* the last one */
+	bool is_prior;
+};
+
+static void look(void *context, const struct train_stage *stage)
+{
+	struct looks *looks = context;
+
+	ck_assert_str_eq(stage->curve->name, "c");
+	ck_assert_uint_eq(stage->seed, 3);
+	ck_assert(!stage->is_prior || looks->rest == 0);
+	if (stage->is_prior == looks->is_prior)
+		ck_assert_double_ge(stage->part, looks->part);
+	ck_assert(stage->part >= 0 && stage->part <= 1);
+	looks->prior += stage->is_prior;
+	looks->rest += !stage->is_prior;
+	looks->part = stage->part;
+	looks->is_prior = stage->is_prior;
+}
+
+/* People who wait see that something happens, from the first prior round on. */
+START_TEST(progress_is_shown_of_prior_rounds_and_of_the_rest)
+{
+	static const char *const sets[] = { "curve.c.prior-rounds=5000", "time=20000" };
+	struct scenario *scenario = parse(text, sets, 2);
+	struct train_world *world = open_world(scenario, 3);
+	struct looks looks = { .is_prior = true };
+	const struct train_progress progress = { look, &looks };
+	struct train_result result;
+	struct error error = { 0 };
+
+	ck_assert_int_eq(train_run(world, 1, &progress, &result, &error), 0);
+	ck_assert_uint_ge(looks.prior, 2);
+	ck_assert_uint_ge(looks.rest, (unsigned)scenario->samples);
+	ck_assert_double_eq(looks.part, 1);
+	train_result_close(&result);
+	train_close(world);
+	free(scenario);
+}
+END_TEST
+
 static struct iso_strategy_config config_of(const char *const *sets, size_t count)
 {
 	struct scenario *scenario = parse(text, sets, count);
@@ -300,6 +343,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, curves_are_compared_on_the_same_luck);
 	tcase_add_test(tcase, points_lie_where_they_were_asked_for);
 	tcase_add_test(tcase, prior_rounds_teach_and_take_no_time);
+	tcase_add_test(tcase, progress_is_shown_of_prior_rounds_and_of_the_rest);
 	tcase_add_test(tcase, options_of_a_curve_are_those_of_its_allocation);
 	tcase_add_test(tcase, flags_that_are_off_stay_off);
 	suite_add_tcase(suite, tcase);
