@@ -284,17 +284,19 @@ static int fill_element(const struct confutil_schema *schema,
 		return error_wrap(reterr, "line %d: %s", cfg->line, repeated->section);
 	memcpy(element + repeated->title_offset, title, strlen(title) + 1);
 
-	int lines[CONFUTIL_OPTIONS_MAX] = { 0 };
-	int r = fill_section(schema, repeated->section, cfg, element, lines, reterr);
+	struct confutil_lines lines = { 0 };
+	int r = fill_section(schema, repeated->section, cfg, element, lines.of, reterr);
 	if (r < 0)
 		return r;
 
 	/* libconfuse knows where a section ends; its first option is nearer to the point. */
 	int line = cfg->line;
 	for (size_t i = 0; i < schema->option_count; i++)
-		if (lines[i] != 0 && lines[i] < line)
-			line = lines[i];
+		if (lines.of[i] != 0 && lines.of[i] < line)
+			line = lines.of[i];
 	memcpy(element + repeated->line_offset, &line, sizeof(line));
+	if (repeated->lines_offset != 0)
+		memcpy(element + repeated->lines_offset, &lines, sizeof(lines));
 	return 0;
 }
 

@@ -56,6 +56,7 @@ struct confutil_repeated {
 	size_t count_offset;		 /* of an unsigned: how many were found */
 	size_t title_offset, title_size; /* in the element: char[], checked like a NAME */
 	size_t line_offset;		 /* in the element: int, where it stands in the file */
+	size_t lines_offset; /* ... struct confutil_lines of its own options; 0: not kept */
 };
 
 #define CONFUTIL_OPTIONS_MAX 96
@@ -67,7 +68,7 @@ struct confutil_schema {
 	size_t repeated_count;
 };
 
-/* Line of each option of the schema, 0 where the file does not set it (elements: their line). */
+/* Line of each option of the schema, 0 where the file, or this element, does not set it. */
 struct confutil_lines {
 	int of[CONFUTIL_OPTIONS_MAX];
 };

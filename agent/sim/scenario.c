@@ -109,6 +109,20 @@ static int set_one(const char *text, struct scenario *scenario, struct error *re
 	return confvalue_set(option, value, scenario, reterr);
 }
 
+/* Where an option of an element is set, else where the element is. */
+static int line_in(const char *section, const char *option, const struct confutil_lines *lines,
+		   int element)
+{
+	int line = confutil_line(scenario_schema(), lines, section, option);
+
+	return line > 0 ? line : element;
+}
+
+static int line_of(const struct scenario_curve *curve, const char *option)
+{
+	return line_in("curve", option, &curve->lines, curve->line);
+}
+
 static int check_laws(const struct scenario *scenario, const struct confutil_lines *lines,
 		      struct error *reterr)
 {
@@ -128,7 +142,8 @@ static int check_laws(const struct scenario *scenario, const struct confutil_lin
 			return error_wrap(reterr, "line %d: group", group->line);
 		if ((group->law == SCENARIO_TRACE) != (group->trace[0] != '\0'))
 			return error_set(reterr, -EINVAL,
-					 "line %d: law trace and a file go together", group->line);
+					 "line %d: law trace and a file go together",
+					 line_in("group", "law", &group->lines, group->line));
 	}
 	return 0;
 }
@@ -141,10 +156,13 @@ static int check_events(const struct scenario *scenario, struct error *reterr)
 		const struct scenario_event *event = &scenario->events[i];
 
 		if (scenario_range(event->workers, scenario->workers, &first, &last, reterr) < 0)
-			return error_wrap(reterr, "line %d: event %s", event->line, event->name);
+			return error_wrap(reterr, "line %d: event %s",
+					  line_in("event", "workers", &event->lines, event->line),
+					  event->name);
 		if (event->what == SCENARIO_SHARE && event->value == 0)
 			return error_set(reterr, -EINVAL, "line %d: event %s: a share is above 0",
-					 event->line, event->name);
+					 line_in("event", "value", &event->lines, event->line),
+					 event->name);
 	}
 	return 0;
 }
@@ -153,12 +171,12 @@ static int check_events(const struct scenario *scenario, struct error *reterr)
 static int check_options(const struct scenario_curve *curve, struct error *reterr)
 {
 	if (curve->calibrate_tasks != 0 && curve->calibrate_tasks < (int64_t)ISO_ATA_CALIBRATE_MIN)
-		return error_set(reterr, -EINVAL,
-				 "line %d: curve %s: calibrate-tasks is 0 or from %u on",
-				 curve->line, curve->name, ISO_ATA_CALIBRATE_MIN);
+		return error_set(
+		    reterr, -EINVAL, "line %d: curve %s: calibrate-tasks is 0 or from %u on",
+		    line_of(curve, "calibrate-tasks"), curve->name, ISO_ATA_CALIBRATE_MIN);
 	if (curve->drift > 0 && curve->drift < ISO_ATA_DRIFT_MIN)
 		return error_set(reterr, -EINVAL, "line %d: curve %s: drift is 0 or from %g on",
-				 curve->line, curve->name, ISO_ATA_DRIFT_MIN);
+				 line_of(curve, "drift"), curve->name, ISO_ATA_DRIFT_MIN);
 	return 0;
 }
 
@@ -170,15 +188,15 @@ static int check_curve(const struct scenario *scenario, const struct scenario_cu
 
 	if (traits.wants_allocation && curve->allocation == 0)
 		return error_set(reterr, -EINVAL, "line %d: curve %s: %s needs an allocation",
-				 curve->line, curve->name, iso_method_text(kind));
+				 line_of(curve, "method"), curve->name, iso_method_text(kind));
 	if (!traits.wants_allocation && !traits.can_cap && curve->allocation != 0)
 		return error_set(reterr, -EINVAL, "line %d: curve %s: %s takes no allocation",
-				 curve->line, curve->name, iso_method_text(kind));
+				 line_of(curve, "allocation"), curve->name, iso_method_text(kind));
 	if (curve->allocation == ISO_STRATEGY_GTA && kind != ISO_METHOD_MINIBATCH)
 		return error_set(reterr, -EINVAL,
 				 "line %d: curve %s: gta goes with method minibatch only, not with "
 				 "%s",
-				 curve->line, curve->name, iso_method_text(kind));
+				 line_of(curve, "allocation"), curve->name, iso_method_text(kind));
 	if (check_options(curve, reterr) < 0)
 		return -EINVAL;
 	bool has_rounds =
@@ -187,18 +205,19 @@ static int check_curve(const struct scenario *scenario, const struct scenario_cu
 		return error_set(
 		    reterr, -EINVAL,
 		    "line %d: curve %s: %s has no rounds to end by; set time or updates",
-		    curve->line, curve->name, iso_method_text(kind));
+		    line_of(curve, "method"), curve->name, iso_method_text(kind));
 	if (curve->prior_rounds > 0 && curve->allocation == 0)
 		return error_set(reterr, -EINVAL,
 				 "line %d: curve %s: prior-rounds without an allocation",
-				 curve->line, curve->name);
+				 line_of(curve, "prior-rounds"), curve->name);
 	if (curve->by_theory && scenario->theory.target == 0)
 		return error_set(reterr, -EINVAL,
 				 "line %d: curve %s: by-theory needs the target of section theory",
-				 curve->line, curve->name);
+				 line_of(curve, "by-theory"), curve->name);
 	if (curve->fastest > scenario->workers)
 		return error_set(reterr, -EINVAL, "line %d: curve %s: there are only %jd workers",
-				 curve->line, curve->name, (intmax_t)scenario->workers);
+				 line_of(curve, "fastest"), curve->name,
+				 (intmax_t)scenario->workers);
 	return 0;
 }
 

@@ -49,6 +49,7 @@ enum scenario_statistics { SCENARIO_ASYNCHRONOUS, SCENARIO_BY_ROUND };
 struct scenario_curve {
 	char name[SCENARIO_NAME_BYTES];
 	int line;
+	struct confutil_lines lines;
 	int method;	/* enum iso_method_kind - 1 */
 	int allocation; /* 0: none; else enum iso_strategy_kind */
 	int64_t batch, delay_max;
@@ -71,6 +72,7 @@ struct scenario_curve {
 struct scenario_group {
 	char range[SCENARIO_NAME_BYTES];
 	int line;
+	struct confutil_lines lines;
 	int law; /* enum scenario_law */
 	double mean, shift, shape;
 	char trace[SCENARIO_PATH_BYTES];
@@ -80,6 +82,7 @@ struct scenario_group {
 struct scenario_event {
 	char name[SCENARIO_NAME_BYTES];
 	int line;
+	struct confutil_lines lines;
 	double at;
 	char workers[SCENARIO_NAME_BYTES];
 	int what; /* enum scenario_change */

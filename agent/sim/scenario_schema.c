@@ -244,6 +244,7 @@ static const struct confutil_repeated repeated[] = {
 		.title_offset = offsetof(struct scenario_curve, name),
 		.title_size = SCENARIO_NAME_BYTES,
 		.line_offset = offsetof(struct scenario_curve, line),
+		.lines_offset = offsetof(struct scenario_curve, lines),
 	},
 	{
 		.section = "group",
@@ -254,6 +255,7 @@ static const struct confutil_repeated repeated[] = {
 		.title_offset = offsetof(struct scenario_group, range),
 		.title_size = SCENARIO_NAME_BYTES,
 		.line_offset = offsetof(struct scenario_group, line),
+		.lines_offset = offsetof(struct scenario_group, lines),
 	},
 	{
 		.section = "event",
@@ -264,6 +266,7 @@ static const struct confutil_repeated repeated[] = {
 		.title_offset = offsetof(struct scenario_event, name),
 		.title_size = SCENARIO_NAME_BYTES,
 		.line_offset = offsetof(struct scenario_event, line),
+		.lines_offset = offsetof(struct scenario_event, lines),
 	},
 };
 

@@ -159,7 +159,7 @@ curve "a" {
 	method = minibatch
 }
 END
-bad 'line 4: curve a: malenia takes no allocation' <<'END'
+bad 'line 5: curve a: malenia takes no allocation' <<'END'
 workers = 1
 time = 1
 curve "a" {
@@ -193,7 +193,7 @@ times {
 	low = trace
 }
 END
-bad 'line 3: event x: a share is above 0' <<'END'
+bad 'line 6: event x: a share is above 0' <<'END'
 workers = 4
 event "x" {
 	workers = "1"
@@ -214,7 +214,7 @@ curve "a" {
 	method = asgd
 }
 END
-bad 'line 4: curve a: by-theory needs the target of section theory' <<'END'
+bad 'line 5: curve a: by-theory needs the target of section theory' <<'END'
 workers = 4
 time = 3
 curve "a" {
