@@ -24,6 +24,7 @@ lib_libisobar_a_SOURCES += \
 	lib/sgd/method_event.c \
 	lib/sgd/method_state.c \
 	lib/sgd/pace.c lib/sgd/pace.h \
+	lib/sgd/pair.c lib/sgd/pair.h \
 	lib/sgd/rule.h \
 	lib/sgd/rule_async.c \
 	lib/sgd/rule_average.c \

@@ -13,6 +13,7 @@
 #include "agent/conf/confvalue.h"
 #include "lib/ata/strategy.h"
 #include "lib/sgd/method.h"
+#include "lib/sgd/pair.h"
 
 const char *scenario_folder(void)
 {
@@ -180,23 +181,34 @@ static int check_options(const struct scenario_curve *curve, struct error *reter
 	return 0;
 }
 
+static int check_pair(const struct scenario_curve *curve, struct error *reterr)
+{
+	enum iso_method_kind kind = (enum iso_method_kind)(curve->method + 1);
+	const char *method = iso_method_text(kind);
+
+	switch (iso_pair_check(kind, (enum iso_strategy_kind)curve->allocation)) {
+	case ISO_PAIR_FITS: return 0;
+	case ISO_PAIR_NEEDS_ALLOCATION:
+		return error_set(reterr, -EINVAL, "line %d: curve %s: %s needs an allocation",
+				 line_of(curve, "method"), curve->name, method);
+	case ISO_PAIR_TAKES_NONE:
+		return error_set(reterr, -EINVAL, "line %d: curve %s: %s takes no allocation",
+				 line_of(curve, "allocation"), curve->name, method);
+	case ISO_PAIR_GREEDY: break;
+	}
+	return error_set(reterr, -EINVAL,
+			 "line %d: curve %s: gta goes with method minibatch only, not with %s",
+			 line_of(curve, "allocation"), curve->name, method);
+}
+
 static int check_curve(const struct scenario *scenario, const struct scenario_curve *curve,
 		       struct error *reterr)
 {
 	enum iso_method_kind kind = (enum iso_method_kind)(curve->method + 1);
 	struct iso_method_traits traits = iso_method_traits(kind);
 
-	if (traits.wants_allocation && curve->allocation == 0)
-		return error_set(reterr, -EINVAL, "line %d: curve %s: %s needs an allocation",
-				 line_of(curve, "method"), curve->name, iso_method_text(kind));
-	if (!traits.wants_allocation && !traits.can_cap && curve->allocation != 0)
-		return error_set(reterr, -EINVAL, "line %d: curve %s: %s takes no allocation",
-				 line_of(curve, "allocation"), curve->name, iso_method_text(kind));
-	if (curve->allocation == ISO_STRATEGY_GTA && kind != ISO_METHOD_MINIBATCH)
-		return error_set(reterr, -EINVAL,
-				 "line %d: curve %s: gta goes with method minibatch only, not with "
-				 "%s",
-				 line_of(curve, "allocation"), curve->name, iso_method_text(kind));
+	if (check_pair(curve, reterr) < 0)
+		return -EINVAL;
 	if (check_options(curve, reterr) < 0)
 		return -EINVAL;
 	bool has_rounds =

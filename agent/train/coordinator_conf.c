@@ -9,9 +9,8 @@
 #include <string.h>
 
 #include "agent/train/dataset_spec.h"
-#include "lib/ata/strategy.h"
 #include "lib/data/batch.h"
-#include "lib/sgd/method.h"
+#include "lib/sgd/pair.h"
 
 /* What the checks need to say where a mistake is. */
 struct place {
@@ -55,6 +54,21 @@ const char *cconf_strategy_text(int strategy)
 	return texts[strategy];
 }
 
+enum iso_strategy_kind cconf_allocation(int strategy)
+{
+	static const enum iso_strategy_kind kinds[] = {
+		[CCONF_STRATEGY_NONE] = (enum iso_strategy_kind)0,
+		[CCONF_STRATEGY_ATA] = ISO_STRATEGY_ATA,
+		[CCONF_STRATEGY_ATA_EMPIRICAL] = ISO_STRATEGY_ATA_EMPIRICAL,
+		[CCONF_STRATEGY_ATA_POOLED] = ISO_STRATEGY_ATA_POOLED,
+		[CCONF_STRATEGY_GTA] = ISO_STRATEGY_GTA,
+		[CCONF_STRATEGY_UTA] = ISO_STRATEGY_UTA,
+		[CCONF_STRATEGY_OFTA] = ISO_STRATEGY_OFTA,
+	};
+
+	return kinds[strategy];
+}
+
 const char *cconf_model_text(int model)
 {
 	static const char *const texts[] = { "softmax",	 "mlp",	   "svm", "svm-smooth",
@@ -82,40 +96,41 @@ static int check_workers(const struct cconf *conf, const struct place *place)
 	return 0;
 }
 
-/* Which methods have tasks allocated to their workers, and by whom; settles "auto". */
+/* Whether method and allocation go together; settles "auto". */
 static int check_allocation(struct cconf *conf, const struct place *place)
 {
 	enum iso_method_kind kind = (enum iso_method_kind)(conf->training.method + 1);
-	struct iso_method_traits traits = iso_method_traits(kind);
 	const char *method = iso_method_text(kind);
 	int *strategy = &conf->allocation.strategy;
 
 	if (*strategy == CCONF_STRATEGY_AUTO)
-		*strategy = traits.wants_allocation ? CCONF_STRATEGY_ATA : CCONF_STRATEGY_NONE;
-	if (*strategy == CCONF_STRATEGY_GTA && kind == ISO_METHOD_RENNALA)
-		*strategy = CCONF_STRATEGY_NONE; /* is what it does */
-	if (*strategy == CCONF_STRATEGY_NONE) {
-		if (!traits.wants_allocation)
+		*strategy = iso_method_traits(kind).wants_allocation ? CCONF_STRATEGY_ATA
+								     : CCONF_STRATEGY_NONE;
+	switch (iso_pair_check(kind, cconf_allocation(*strategy))) {
+	case ISO_PAIR_FITS:
+		if (*strategy == CCONF_STRATEGY_GTA && kind == ISO_METHOD_RENNALA)
+			*strategy = CCONF_STRATEGY_NONE; /* is what it does */
+		if (*strategy != CCONF_STRATEGY_OFTA || conf->allocation.profile[0] != '\0')
 			return 0;
+		error_set(place->reterr, -EINVAL,
+			  "allocation: strategy ofta needs the profile of an earlier run");
+		break;
+	case ISO_PAIR_NEEDS_ALLOCATION:
 		error_set(place->reterr, -EINVAL,
 			  "allocation: strategy none: method %s computes what is allocated",
 			  method);
-	} else if (*strategy == CCONF_STRATEGY_GTA) {
-		if (kind == ISO_METHOD_MINIBATCH)
-			return 0;
-		error_set(place->reterr, -EINVAL,
-			  "allocation: strategy gta goes with method minibatch only, not with %s",
-			  method);
-	} else if (!traits.wants_allocation && !traits.can_cap) {
+		break;
+	case ISO_PAIR_TAKES_NONE:
 		error_set(place->reterr, -EINVAL,
 			  "allocation: strategy %s: method %s allocates nothing, since all "
 			  "workers compute all the time; only none is possible",
 			  cconf_strategy_text(*strategy), method);
-	} else if (*strategy == CCONF_STRATEGY_OFTA && conf->allocation.profile[0] == '\0') {
+		break;
+	case ISO_PAIR_GREEDY:
 		error_set(place->reterr, -EINVAL,
-			  "allocation: strategy ofta needs the profile of an earlier run");
-	} else {
-		return 0;
+			  "allocation: strategy gta goes with method minibatch only, not with %s",
+			  method);
+		break;
 	}
 	return at_option(place, "allocation", "strategy");
 }

@@ -8,6 +8,7 @@
 #include "agent/base/error.h"
 #include "agent/conf/confutil.h"
 #include "agent/net/curve.h"
+#include "lib/ata/strategy.h"
 
 /*
  * /etc/isobar/isobar-coordinator.conf as a plain struct: everything filled in
@@ -121,6 +122,9 @@ struct cconf {
 int cconf_load(const char *path, struct cconf *ret_conf, struct error *reterr);
 /* Same, from memory; name stands for the file in messages. */
 int cconf_parse(const char *name, const char *text, struct cconf *ret_conf, struct error *reterr);
+
+/* The allocation that a strategy, not auto, is; 0: none. */
+enum iso_strategy_kind cconf_allocation(int strategy);
 
 /* What the file's words for them are. */
 const char *cconf_strategy_text(int strategy);

@@ -19,17 +19,6 @@
 
 _Static_assert(ISOBAR_TASK_PARAMS_MAX <= ISO_TRAIN_PARAMS_MAX, "a user's model fits as well");
 
-static const enum iso_strategy_kind strategies[] = {
-	/* Without an allocation it only learns, for the display and the profile. */
-	[CCONF_STRATEGY_NONE] = ISO_STRATEGY_UTA,
-	[CCONF_STRATEGY_ATA] = ISO_STRATEGY_ATA,
-	[CCONF_STRATEGY_ATA_EMPIRICAL] = ISO_STRATEGY_ATA_EMPIRICAL,
-	[CCONF_STRATEGY_ATA_POOLED] = ISO_STRATEGY_ATA_POOLED,
-	[CCONF_STRATEGY_GTA] = ISO_STRATEGY_GTA,
-	[CCONF_STRATEGY_UTA] = ISO_STRATEGY_UTA,
-	[CCONF_STRATEGY_OFTA] = ISO_STRATEGY_OFTA,
-};
-
 void run_theory_text(const struct cconf *conf, const struct run_plan *plan,
 		     const struct iso_theory_choice *choice, char text[RUN_THEORY_BYTES])
 {
@@ -207,8 +196,11 @@ int run_open_model(struct run *run, const struct dataset *test, struct error *re
 struct iso_strategy_config run_strategy_config(const struct cconf *conf,
 					       const struct run_plan *plan)
 {
+	enum iso_strategy_kind kind = cconf_allocation(conf->allocation.strategy);
+
 	return (struct iso_strategy_config){
-		.kind = strategies[conf->allocation.strategy],
+		/* Without an allocation it only learns, for the display and the profile. */
+		.kind = kind != 0 ? kind : ISO_STRATEGY_UTA,
 		.workers = conf->workers_count,
 		.batch = plan->batch,
 		.width = {

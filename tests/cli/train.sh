@@ -121,6 +121,11 @@ run "$sim" train small --csv --set rounds=2 --set curve.gta.batch=1 --set group.
 	--set samples=1
 ends 0
 grep -q '^gta,1,2,2,2,,6,' stdout || complain "not what was set: $(cat stdout)"
+awk -F, '$1 == "gta"' stdout >minibatch
+run "$sim" train small --csv --set rounds=2 --set curve.gta.batch=1 --set group.3.mean=8 \
+	--set samples=1 --set curve.gta.method=rennala
+ends 0
+awk -F, '$1 == "gta"' stdout | cmp -s - minibatch || complain 'rennala is not greedy itself'
 refused() { # SET MESSAGE
 	run "$sim" train small --set "$1"
 	ends 1

@@ -6,6 +6,7 @@ unit_tests += \
 	tests/unit/method_state \
 	tests/unit/quadratic \
 	tests/unit/quant_vector \
+	tests/unit/pair \
 	tests/unit/ras \
 	tests/unit/rule_async \
 	tests/unit/rule_round \
