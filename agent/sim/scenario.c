@@ -168,19 +168,6 @@ static int check_events(const struct scenario *scenario, struct error *reterr)
 	return 0;
 }
 
-/* Options with a gap between off and the least value that works. */
-static int check_options(const struct scenario_curve *curve, struct error *reterr)
-{
-	if (curve->calibrate_tasks != 0 && curve->calibrate_tasks < (int64_t)ISO_ATA_CALIBRATE_MIN)
-		return error_set(
-		    reterr, -EINVAL, "line %d: curve %s: calibrate-tasks is 0 or from %u on",
-		    line_of(curve, "calibrate-tasks"), curve->name, ISO_ATA_CALIBRATE_MIN);
-	if (curve->drift > 0 && curve->drift < ISO_ATA_DRIFT_MIN)
-		return error_set(reterr, -EINVAL, "line %d: curve %s: drift is 0 or from %g on",
-				 line_of(curve, "drift"), curve->name, ISO_ATA_DRIFT_MIN);
-	return 0;
-}
-
 static int check_pair(const struct scenario_curve *curve, struct error *reterr)
 {
 	enum iso_method_kind kind = (enum iso_method_kind)(curve->method + 1);
@@ -206,11 +193,12 @@ static int check_curve(const struct scenario *scenario, const struct scenario_cu
 {
 	enum iso_method_kind kind = (enum iso_method_kind)(curve->method + 1);
 	struct iso_method_traits traits = iso_method_traits(kind);
+	const char *option;
 
 	if (check_pair(curve, reterr) < 0)
 		return -EINVAL;
-	if (check_options(curve, reterr) < 0)
-		return -EINVAL;
+	if (allocation_check(&curve->options, &option, reterr) < 0)
+		return error_wrap(reterr, "line %d: curve %s", line_of(curve, option), curve->name);
 	bool has_rounds =
 	    traits.by_rounds || kind == ISO_METHOD_RINGLEADER || curve->allocation != 0;
 	if (!has_rounds && scenario->time == 0 && scenario->updates == 0)

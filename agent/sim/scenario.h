@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "agent/base/error.h"
+#include "agent/conf/allocation.h"
 #include "agent/conf/confutil.h"
 
 /*
@@ -42,8 +43,6 @@ enum scenario_measure {
 	SCENARIO_ACCURACY,
 };
 enum scenario_partition { SCENARIO_IID, SCENARIO_DIRICHLET, SCENARIO_SHARED };
-enum scenario_width { SCENARIO_WIDTH_2, SCENARIO_WIDTH_4E };
-enum scenario_statistics { SCENARIO_ASYNCHRONOUS, SCENARIO_BY_ROUND };
 
 /* "NAME": one curve of the comparison. */
 struct scenario_curve {
@@ -56,16 +55,9 @@ struct scenario_curve {
 	double step, decay;
 	bool by_theory;
 	int64_t fastest;
-	double alpha, alpha_means, eta;
-	int width; /* enum scenario_width */
-	bool share_normalised;
+	double alpha, alpha_means;
 	int64_t prior_rounds;
-	int64_t explore_tasks, every_rounds;
-	double discount, smoothing;
-	int statistics; /* enum scenario_statistics */
-	bool cost_normalised;
-	int64_t calibrate_tasks, probe_rounds;
-	double cluster, drift;
+	struct allocation_options options;
 };
 
 /* "FIRST-LAST": workers that are alike. */

@@ -3,7 +3,6 @@
 
 #include "agent/sim/scenario.h"
 
-#include "lib/ata/strategy.h"
 #include "lib/data/batch.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -189,48 +188,10 @@ static const struct confutil_option options[] = {
 	{ .section = "curve", .name = "alpha-means", .type = CONFUTIL_NUMBER, .initial = "2",
 	  .min = 1e-9, .max = 1e9, IN_CURVE(alpha_means),
 	  .doc = "ata: alpha as a multiple of the largest true mean" },
-	{ .section = "curve", .name = "eta", .type = CONFUTIL_NUMBER, .initial = "1",
-	  .min = 1e-9, .max = 1e9, IN_CURVE(eta),
-	  .doc = "ata-empirical: the same as a multiple of the measured mean" },
-	{ .section = "curve", .name = "width", .type = CONFUTIL_CHOICE, .choices = "2|4e",
-	  .initial = "2", IN_CURVE(width),
-	  .doc = "constant of the confidence width: of the final paper, of its first version" },
-	{ .section = "curve", .name = "share-normalised", .type = CONFUTIL_BOOL,
-	  .initial = "yes", IN_CURVE(share_normalised),
-	  .doc = "learn times on the CPU, divided by the share; no: learn wall times, as "
-		 "published" },
 	{ .section = "curve", .name = "prior-rounds", .type = CONFUTIL_INTEGER, .initial = "0",
 	  .min = 0, .max = 1e9, IN_CURVE(prior_rounds),
 	  .doc = "rounds without a model before time begins, in which the allocation learns" },
-	{ .section = "curve", .name = "explore-tasks", .type = CONFUTIL_INTEGER, .initial = "0",
-	  .min = 0, .max = 1e9, IN_CURVE(explore_tasks),
-	  .doc = "every worker gets so many tasks first (E)" },
-	{ .section = "curve", .name = "discount", .type = CONFUTIL_NUMBER, .initial = "0",
-	  .min = 0, .max = 1, IN_CURVE(discount),
-	  .doc = "each round, what was learnt counts so much less (lambda); 0 or 1: no less" },
-	{ .section = "curve", .name = "smoothing", .type = CONFUTIL_NUMBER, .initial = "0",
-	  .min = 0, .max = 1, IN_CURVE(smoothing),
-	  .doc = "weight of the newest score in a moving average; 0 or 1: none" },
-	{ .section = "curve", .name = "every-rounds", .type = CONFUTIL_INTEGER, .initial = "1",
-	  .min = 1, .max = 1e9, IN_CURVE(every_rounds),
-	  .doc = "a new allocation so often (M)" },
-	{ .section = "curve", .name = "statistics", .type = CONFUTIL_CHOICE,
-	  .choices = "asynchronous|by-round", .initial = "asynchronous", IN_CURVE(statistics),
-	  .doc = "by-round: times of late tasks do not count" },
-	{ .section = "curve", .name = "cost-normalised", .type = CONFUTIL_BOOL, .initial = "no",
-	  IN_CURVE(cost_normalised), .doc = "learn time / size of a task" },
-	{ .section = "curve", .name = "calibrate-tasks", .type = CONFUTIL_INTEGER,
-	  .initial = "0", .min = 0, .max = ISO_ATA_CALIBRATE_MAX, IN_CURVE(calibrate_tasks),
-	  .doc = "alpha and eta from the first so many times of each worker (S); 0: as given" },
-	{ .section = "curve", .name = "cluster", .type = CONFUTIL_NUMBER, .initial = "0",
-	  .min = 0, .max = 1, IN_CURVE(cluster),
-	  .doc = "workers whose means differ by less share what is learnt; 0: they do not" },
-	{ .section = "curve", .name = "drift", .type = CONFUTIL_NUMBER, .initial = "0",
-	  .min = 0, .max = ISO_ATA_DRIFT_MAX, IN_CURVE(drift),
-	  .doc = "deviations after which a worker counts as changed and is explored anew" },
-	{ .section = "curve", .name = "probe-rounds", .type = CONFUTIL_INTEGER, .initial = "0",
-	  .min = 0, .max = 1e9, IN_CURVE(probe_rounds),
-	  .doc = "who had no task for so many rounds gets one; 0: not" },
+	ALLOCATION_OPTIONS("curve", scenario_curve, options),
 };
 /* clang-format on */
 

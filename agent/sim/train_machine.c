@@ -103,27 +103,16 @@ static double alpha_of(const struct train_world *world, const struct scenario_cu
 struct iso_strategy_config train_strategy_config(const struct train_world *world,
 						 const struct scenario_curve *curve, uint32_t batch)
 {
-	return (struct iso_strategy_config){
+	struct iso_strategy_config config = {
 		.kind = (enum iso_strategy_kind)curve->allocation,
 		.workers = (uint32_t)world->scenario->workers,
 		.batch = batch,
-		.width = { .constant = curve->width == SCENARIO_WIDTH_4E ? ISO_ATA_WIDTH_FIRST
-									 : ISO_ATA_WIDTH_FINAL,
-			   .alpha_s = alpha_of(world, curve),
-			   .eta = curve->eta },
-		.by_rate = curve->share_normalised,
-		.options = { .explore_tasks = (uint32_t)curve->explore_tasks,
-			     .discount = curve->discount,
-			     .smoothing = curve->smoothing,
-			     .every_rounds = (uint32_t)curve->every_rounds,
-			     .by_round = curve->statistics == SCENARIO_BY_ROUND,
-			     .by_cost = curve->cost_normalised,
-			     .calibrate_tasks = (uint32_t)curve->calibrate_tasks,
-			     .cluster = curve->cluster,
-			     .drift = curve->drift,
-			     .probe_rounds = (uint32_t)curve->probe_rounds },
+		.width.alpha_s = alpha_of(world, curve),
 		.seed = world->strategy_seed,
 	};
+
+	allocation_configure(&curve->options, &config);
+	return config;
 }
 
 static int make_strategy(struct train_machine *machine, struct error *reterr)
@@ -191,7 +180,7 @@ static struct iso_training_config training_config(const struct train_machine *ma
 		.strategy = machine->strategy,
 		.rounds_before = (uint64_t)machine->curve->prior_rounds,
 		.speeds = machine->speeds,
-		.observe_wall = !machine->curve->share_normalised,
+		.observe_wall = !machine->curve->options.share_normalised,
 		.problem = world->problem.callbacks,
 		.means_s = regret ? world->means : NULL,
 		.batch = machine->parameters.batch,

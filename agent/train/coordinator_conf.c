@@ -167,21 +167,14 @@ static void find_idle(struct cconf *conf, const struct place *place)
 	}
 }
 
-/* Options with a gap between off and the least value that works. */
 static int check_options(const struct cconf *conf, const struct place *place)
 {
-	if (conf->allocation.calibrate_tasks != 0 &&
-	    conf->allocation.calibrate_tasks < (int64_t)ISO_ATA_CALIBRATE_MIN) {
-		error_set(place->reterr, -EINVAL, "allocation: calibrate-tasks is 0 or from %u on",
-			  ISO_ATA_CALIBRATE_MIN);
-		return at_option(place, "allocation", "calibrate-tasks");
-	}
-	if (conf->allocation.drift > 0 && conf->allocation.drift < ISO_ATA_DRIFT_MIN) {
-		error_set(place->reterr, -EINVAL, "allocation: drift is 0 or from %g on",
-			  ISO_ATA_DRIFT_MIN);
-		return at_option(place, "allocation", "drift");
-	}
-	return 0;
+	const char *option;
+
+	if (allocation_check(&conf->allocation.options, &option, place->reterr) == 0)
+		return 0;
+	error_wrap(place->reterr, "allocation");
+	return at_option(place, "allocation", option);
 }
 
 static int check_training(struct cconf *conf, const struct place *place)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "agent/base/error.h"
+#include "agent/conf/allocation.h"
 #include "agent/conf/confutil.h"
 #include "agent/net/curve.h"
 #include "lib/ata/strategy.h"
@@ -33,8 +34,6 @@ enum cconf_strategy {
 };
 /* Those of enum iso_model_kind, counted from 0, and one more. */
 #define CCONF_MODEL_USER 6
-enum cconf_statistics { CCONF_STATISTICS_ASYNCHRONOUS, CCONF_STATISTICS_BY_ROUND };
-enum cconf_width { CCONF_WIDTH_2, CCONF_WIDTH_4E };
 enum cconf_log_level { CCONF_LOG_ERROR, CCONF_LOG_WARNING, CCONF_LOG_INFO, CCONF_LOG_DEBUG };
 
 struct cconf_worker {
@@ -84,16 +83,7 @@ struct cconf {
 	struct {
 		int strategy; /* enum cconf_strategy */
 		uint64_t alpha_ns;
-		double eta;
-		int width; /* enum cconf_width */
-		bool share_normalised;
-		int64_t explore_tasks, calibrate_tasks;
-		double discount, smoothing;
-		int64_t every_rounds;
-		int statistics; /* enum cconf_statistics */
-		bool cost_normalised;
-		double cluster, drift;
-		int64_t probe_rounds;
+		struct allocation_options options;
 		/* The first option that is set and has no effect with this strategy; or NULL. */
 		const char *idle;
 		int idle_line;

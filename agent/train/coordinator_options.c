@@ -3,7 +3,6 @@
 
 #include "agent/train/coordinator_conf.h"
 
-#include "lib/ata/strategy.h"
 #include "lib/data/batch.h"
 #include "lib/wire/train.h"
 
@@ -195,74 +194,7 @@ static const struct confutil_option options[] = {
 		.initial = "500us", .least = 1, .most = HOUR_NS, AT(allocation.alpha_ns),
 		.doc = "ata: bound on how far a task's time strays from its mean",
 	},
-	{
-		.section = "allocation", .name = "eta", .type = CONFUTIL_NUMBER, .initial = "1",
-		.min = 1e-6, .max = 1e6, AT(allocation.eta),
-		.doc = "ata-empirical: the same as a multiple of the mean",
-	},
-	{
-		.section = "allocation", .name = "width", .type = CONFUTIL_CHOICE,
-		.choices = "2|4e", .initial = "2", AT(allocation.width),
-		.doc = "constant of the confidence width: of the final paper, of its first version",
-	},
-	{
-		.section = "allocation", .name = "share-normalised", .type = CONFUTIL_BOOL,
-		.initial = "yes", AT(allocation.share_normalised),
-		.doc = "learn on-CPU times, divided by min(threads, share); no: learn wall times, "
-		       "as published",
-	},
-	{
-		.section = "allocation", .name = "explore-tasks", .type = CONFUTIL_INTEGER,
-		.initial = "0", .min = 0, .max = 1e6, AT(allocation.explore_tasks),
-		.doc = "each worker first gets so many tasks, one a round",
-	},
-	{
-		.section = "allocation", .name = "calibrate-tasks", .type = CONFUTIL_INTEGER,
-		.initial = "0", .min = 0, .max = ISO_ATA_CALIBRATE_MAX,
-		AT(allocation.calibrate_tasks),
-		.doc = "alpha and eta are estimated from the first times of each worker, this many",
-	},
-	{
-		.section = "allocation", .name = "discount", .type = CONFUTIL_NUMBER,
-		.initial = "1", .min = 0.5, .max = 1, AT(allocation.discount),
-		.doc = "each round, what was learnt before weighs so much of what it did",
-	},
-	{
-		.section = "allocation", .name = "smoothing", .type = CONFUTIL_NUMBER,
-		.initial = "1", .min = 1e-3, .max = 1, AT(allocation.smoothing),
-		.doc = "weight of the newest score in the moving average; 1: no averaging",
-	},
-	{
-		.section = "allocation", .name = "every-rounds", .type = CONFUTIL_INTEGER,
-		.initial = "1", .min = 1, .max = 1e6, AT(allocation.every_rounds),
-		.doc = "a new allocation only every so many rounds",
-	},
-	{
-		.section = "allocation", .name = "statistics", .type = CONFUTIL_CHOICE,
-		.choices = "asynchronous|by-round", .initial = "asynchronous",
-		AT(allocation.statistics),
-		.doc = "by-round: late times do not count, as published",
-	},
-	{
-		.section = "allocation", .name = "cost-normalised", .type = CONFUTIL_BOOL,
-		.initial = "yes", AT(allocation.cost_normalised),
-		.doc = "learn time a sample instead of time a task",
-	},
-	{
-		.section = "allocation", .name = "cluster", .type = CONFUTIL_NUMBER,
-		.initial = "0", .min = 0, .max = 0.9, AT(allocation.cluster),
-		.doc = "workers whose means differ by less than this share share samples; 0: none",
-	},
-	{
-		.section = "allocation", .name = "drift", .type = CONFUTIL_NUMBER, .initial = "0",
-		.min = 0, .max = ISO_ATA_DRIFT_MAX, AT(allocation.drift),
-		.doc = "deviations after which a worker is explored anew, such as 24; 0: never",
-	},
-	{
-		.section = "allocation", .name = "probe-rounds", .type = CONFUTIL_INTEGER,
-		.initial = "0", .min = 0, .max = 1e9, AT(allocation.probe_rounds),
-		.doc = "a worker without tasks gets one after so many rounds; 0: no",
-	},
+	ALLOCATION_OPTIONS("allocation", cconf, allocation.options),
 	{
 		.section = "allocation", .name = "profile", .type = CONFUTIL_PATH,
 		AT(allocation.profile),

@@ -197,34 +197,17 @@ struct iso_strategy_config run_strategy_config(const struct cconf *conf,
 					       const struct run_plan *plan)
 {
 	enum iso_strategy_kind kind = cconf_allocation(conf->allocation.strategy);
-
-	return (struct iso_strategy_config){
+	struct iso_strategy_config config = {
 		/* Without an allocation it only learns, for the display and the profile. */
 		.kind = kind != 0 ? kind : ISO_STRATEGY_UTA,
 		.workers = conf->workers_count,
 		.batch = plan->batch,
-		.width = {
-			.constant = conf->allocation.width == CCONF_WIDTH_2 ?
-					    ISO_ATA_WIDTH_FINAL :
-					    ISO_ATA_WIDTH_FIRST,
-			.alpha_s = (double)conf->allocation.alpha_ns / ISO_NS_PER_S,
-			.eta = conf->allocation.eta,
-		},
-		.by_rate = conf->allocation.share_normalised,
-		.options = {
-			.explore_tasks = (uint32_t)conf->allocation.explore_tasks,
-			.discount = conf->allocation.discount,
-			.smoothing = conf->allocation.smoothing,
-			.every_rounds = (uint32_t)conf->allocation.every_rounds,
-			.by_round = conf->allocation.statistics == CCONF_STATISTICS_BY_ROUND,
-			.by_cost = conf->allocation.cost_normalised,
-			.calibrate_tasks = (uint32_t)conf->allocation.calibrate_tasks,
-			.cluster = conf->allocation.cluster,
-			.drift = conf->allocation.drift,
-			.probe_rounds = (uint32_t)conf->allocation.probe_rounds,
-		},
+		.width.alpha_s = (double)conf->allocation.alpha_ns / ISO_NS_PER_S,
 		.seed = (uint64_t)conf->training.seed,
 	};
+
+	allocation_configure(&conf->allocation.options, &config);
+	return config;
 }
 
 int run_open_strategy(struct run *run, struct error *reterr)
@@ -312,7 +295,7 @@ static double task_s(const struct run *run, uint32_t worker)
 
 	if (slot->timed_tasks == 0)
 		return 0;
-	if (!run->conf->allocation.share_normalised)
+	if (!run->conf->allocation.options.share_normalised)
 		return (double)slot->wall_ns / (double)slot->timed_tasks / ISO_NS_PER_S;
 	return (double)slot->cpu_ns / (double)slot->timed_tasks / ISO_NS_PER_S /
 	       (rate > 1e-3 ? rate : 1e-3);

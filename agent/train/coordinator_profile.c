@@ -15,8 +15,8 @@ static struct profile_kind kind_of(const struct run *run)
 {
 	const struct cconf *conf = run->conf;
 	struct profile_kind kind = {
-		.is_wall = !conf->allocation.share_normalised,
-		.per_cost = conf->allocation.cost_normalised,
+		.is_wall = !conf->allocation.options.share_normalised,
+		.per_cost = conf->allocation.options.cost_normalised,
 	};
 	char which[24] = "", layer[16] = "";
 

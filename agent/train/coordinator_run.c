@@ -159,7 +159,7 @@ static void learn(struct run *run, uint32_t worker, const struct iso_train_resul
 {
 	struct slot *slot = &run->slots[worker];
 	uint64_t time_ns =
-	    run->conf->allocation.share_normalised ? result->on_cpu_ns : result->wall_ns;
+	    run->conf->allocation.options.share_normalised ? result->on_cpu_ns : result->wall_ns;
 
 	slot->cpu_ns += result->on_cpu_ns;
 	slot->wall_ns += result->wall_ns;

@@ -179,7 +179,7 @@ static void put_plan(json_t *object, const struct cconf *conf, const struct run_
 	    json_string(iso_method_text((enum iso_method_kind)(conf->training.method + 1))));
 	put(object, "model", json_string(cconf_model_text(conf->training.model)));
 	put(object, "allocation", json_string(cconf_strategy_text(conf->allocation.strategy)));
-	put(object, "share_normalised", json_boolean(conf->allocation.share_normalised));
+	put(object, "share_normalised", json_boolean(conf->allocation.options.share_normalised));
 	put(object, "tasks_per_round", json_integer(view->plan.batch));
 	put(object, "samples_per_task", json_integer(conf->training.samples_per_task));
 	put(object, "learning_rate", json_real(view->plan.step));

@@ -144,7 +144,7 @@ struct run_worker_view run_worker_view(const struct run *run, uint32_t worker)
 
 	if (slot->timed_tasks > 0)
 		view.mean_on_cpu_ns = (double)slot->cpu_ns / (double)slot->timed_tasks;
-	else if (run->conf->allocation.share_normalised)
+	else if (run->conf->allocation.options.share_normalised)
 		view.mean_on_cpu_ns = iso_ata_mean_s(&samples) * ISO_NS_PER_S;
 	return view;
 }

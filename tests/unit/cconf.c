@@ -48,8 +48,8 @@ START_TEST(fills_in_what_the_file_leaves_out)
 	ck_assert_int_eq(conf.training.method + 1, ISO_METHOD_MINIBATCH);
 	ck_assert(!conf.training.has_learning_rate);
 	ck_assert_uint_eq(conf.allocation.alpha_ns, 500000);
-	ck_assert_int_eq(conf.allocation.width, CCONF_WIDTH_2);
-	ck_assert(conf.allocation.share_normalised);
+	ck_assert_int_eq(conf.allocation.options.width, ALLOCATION_WIDTH_2);
+	ck_assert(conf.allocation.options.share_normalised);
 	ck_assert_uint_eq(conf.workers_count, 1);
 	ck_assert_str_eq(conf.workers[0].name, "a");
 	ck_assert_str_eq(conf.workers[0].public_key, KEY_A);
@@ -66,8 +66,8 @@ START_TEST(takes_values_from_the_file)
 	ck_assert_uint_eq(conf.training.stop_after_ns, 120000000000u);
 	ck_assert_int_eq(conf.training.partition, CCONF_PARTITION_DIRICHLET);
 	ck_assert_int_eq(conf.allocation.strategy, CCONF_STRATEGY_GTA);
-	ck_assert_int_eq(conf.allocation.width, CCONF_WIDTH_4E);
-	ck_assert(!conf.allocation.share_normalised);
+	ck_assert_int_eq(conf.allocation.options.width, ALLOCATION_WIDTH_4E);
+	ck_assert(!conf.allocation.options.share_normalised);
 	ck_assert_str_eq(conf.workers[1].name, "b");
 }
 END_TEST
