@@ -315,16 +315,17 @@ int main(int argc, char **argv)
 			 coordinator.options.file, coordinator.conf.allocation.idle_line,
 			 coordinator.conf.allocation.idle,
 			 cconf_strategy_text(coordinator.conf.allocation.strategy));
+	if (!coordinator.options.check)
+		log_init(levels[coordinator.conf.log_level], with_prefix);
+	if (run_check(&coordinator.conf, &error) < 0) {
+		log_error("%s: %s", coordinator.options.file, error.text);
+		return 2;
+	}
 	if (coordinator.options.check) {
-		if (run_check(&coordinator.conf, &error) < 0) {
-			log_error("%s: %s", coordinator.options.file, error.text);
-			return 2;
-		}
 		printf("%s: fine, %u workers\n", coordinator.options.file,
 		       coordinator.conf.workers_count);
 		return EXIT_SUCCESS;
 	}
-	log_init(levels[coordinator.conf.log_level], with_prefix);
 	openblas_set_num_threads(1);
 
 	int r = open_all(&coordinator, &error);

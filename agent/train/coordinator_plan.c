@@ -58,7 +58,6 @@ static int choose(const struct cconf *conf, struct run_plan *plan, struct error 
 	};
 	bool has_batch = plan->method == ISO_METHOD_RENNALA || plan->method == ISO_METHOD_MALENIA;
 	struct iso_theory_choice choice;
-	char text[RUN_THEORY_BYTES];
 	enum iso_status status = iso_theory_choose(&problem, &setting, &choice);
 
 	if (status == ISO_E_UNKNOWN)
@@ -77,9 +76,7 @@ static int choose(const struct cconf *conf, struct run_plan *plan, struct error 
 		plan->delay_max = choice.delay_max;
 	if (has_batch)
 		plan->batch = choice.batch;
-	run_theory_text(conf, plan, &choice, text);
-	if (text[0] != '\0')
-		log_info("theory: %s", text);
+	run_theory_text(conf, plan, &choice, plan->theory);
 	return 0;
 }
 
@@ -116,6 +113,8 @@ int run_check(const struct cconf *conf, struct error *reterr)
 	uint64_t checksum;
 	int r = run_plan_make(conf, &plan, reterr);
 
+	if (r == 0 && plan.theory[0] != '\0')
+		log_info("theory: %s", plan.theory);
 	if (r == 0)
 		r = run_check_profile(conf, reterr);
 	if (r < 0 || conf->training.model != CCONF_MODEL_USER)

@@ -26,7 +26,8 @@ struct run;
 
 /*
  * What run_open() would refuse and can be seen without the data: theory, the profile and
- * the user's task as files.  Runs and writes nothing.  The message lacks the file's name.
+ * the user's task as files.  Runs and writes nothing, and logs what is taken from theory.
+ * The message lacks the file's name.
  */
 int run_check(const struct cconf *conf, struct error *reterr);
 
@@ -109,6 +110,7 @@ uint64_t run_data_checksum(const struct run *run);
 void run_set_data_checksum(struct run *run, uint64_t checksum);
 
 /* What is fixed for the run, from the configuration or from theory. */
+#define RUN_THEORY_BYTES 160
 struct run_plan {
 	enum iso_method_kind method;
 	struct iso_method_traits traits;
@@ -117,6 +119,8 @@ struct run_plan {
 	uint32_t batch;	    /* B, S */
 	uint64_t delay_max; /* R */
 	double step;	    /* gamma */
+	/* Of what theory says, what was taken from it, for people; empty: nothing. */
+	char theory[RUN_THEORY_BYTES];
 };
 
 struct run_view {

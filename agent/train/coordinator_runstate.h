@@ -75,8 +75,7 @@ struct run {
 
 /* What the configuration, theory and the number of workers make of it. */
 int run_plan_make(const struct cconf *conf, struct run_plan *ret_plan, struct error *reterr);
-/* Of what theory says, what was taken from it, for people; empty: nothing. */
-#define RUN_THEORY_BYTES 160
+/* The plan's theory. */
 void run_theory_text(const struct cconf *conf, const struct run_plan *plan,
 		     const struct iso_theory_choice *choice, char text[RUN_THEORY_BYTES]);
 /* The model for data like these, and whoever evaluates it. */
