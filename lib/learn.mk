@@ -20,6 +20,7 @@ lib_libisobar_a_SOURCES += \
 	lib/sgd/board.c lib/sgd/board.h \
 	lib/sgd/dispatch.c lib/sgd/dispatch.h \
 	lib/sgd/dispatch_lease.c \
+	lib/sgd/fastest.c lib/sgd/fastest.h \
 	lib/sgd/method.c lib/sgd/method.h \
 	lib/sgd/method_event.c \
 	lib/sgd/method_state.c \

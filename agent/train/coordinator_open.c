@@ -207,14 +207,14 @@ static int open_all(struct run *run, struct run_options options, struct error *r
 	run->params = calloc(run->params_count, sizeof(*run->params));
 	run->slots = calloc(run->workers_count, sizeof(*run->slots));
 	run->tasks = calloc(run->workers_count, sizeof(*run->tasks));
-	run->times_s = calloc(run->workers_count, sizeof(*run->times_s));
 	run->ordered = calloc(ISO_TRAIN_TASKS_MAX, sizeof(*run->ordered));
-	if (run->params == NULL || run->slots == NULL || run->tasks == NULL ||
-	    run->times_s == NULL || run->ordered == NULL)
+	if (run->params == NULL || run->slots == NULL || run->tasks == NULL || run->ordered == NULL)
 		return error_errno(reterr, -ENOMEM, "training run");
 	for (uint32_t i = 0; i < run->workers_count; i++)
 		run->slots[i].is_admitted = true;
-	int r = lock_state(run, reterr);
+	int r = run_open_fastest(run, reterr);
+	if (r == 0)
+		r = lock_state(run, reterr);
 	if (r < 0)
 		return r;
 	run->term = 1;
@@ -270,7 +270,9 @@ struct run *run_close(struct run *run)
 	free(run->params);
 	free(run->slots);
 	free(run->tasks);
-	free(run->times_s);
+	free(run->rates);
+	free(run->fastest.of);
+	free(run->fastest.scratch_s);
 	free(run->ordered);
 	free(run);
 	return NULL;

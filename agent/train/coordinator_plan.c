@@ -279,58 +279,21 @@ int run_open_dispatch(struct run *run, uint64_t serial, struct error *reterr)
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Wall time of a task, from what was measured in this term; 0: nothing yet. */
-static double task_s(const struct run *run, uint32_t worker)
-{
-	const struct slot *slot = &run->slots[worker];
-	double rate = iso_rate_cpus(slot->speed.threads, slot->speed.share_ucpu);
-
-	if (slot->timed_tasks == 0)
-		return 0;
-	if (!run->conf->allocation.options.share_normalised)
-		return (double)slot->wall_ns / (double)slot->timed_tasks / ISO_NS_PER_S;
-	return (double)slot->cpu_ns / (double)slot->timed_tasks / ISO_NS_PER_S /
-	       (rate > 1e-3 ? rate : 1e-3);
-}
-
-void run_admit(struct run *run)
+int run_open_fastest(struct run *run, struct error *reterr)
 {
 	const struct cconf *conf = run->conf;
 	bool has_theory = conf->theory.smoothness > 0;
-	/* As if B were the right batch, S = sigma^2 / epsilon. */
-	double variance = has_theory ? conf->theory.noise_variance : run->plan.batch;
-	double target = has_theory ? conf->theory.target : 1;
-	uint32_t n = 0;
 
-	/* Anew when a tenth more is known, and when somebody has come or gone. */
-	if (run->timed_tasks < run->admitted_at_tasks + run->admitted_at_tasks / 10 + 1 &&
-	    run->joined_count == run->admitted_of)
-		return;
-	run->admitted_at_tasks = run->timed_tasks;
-	run->admitted_of = run->joined_count;
-	for (uint32_t i = 0; i < run->workers_count; i++)
-		if (run->slots[i].is_joined && task_s(run, i) > 0)
-			run->times_s[n++] = task_s(run, i);
-	qsort(run->times_s, n, sizeof(*run->times_s), compare);
-	/* Who has not delivered yet may be one of the fastest. */
-	uint32_t fastest = n > 0 ? iso_theory_fastest(run->times_s, n, variance, target) : 0;
-	double slowest_s = n > 0 ? run->times_s[fastest - 1] : 0;
-	for (uint32_t i = 0; i < run->workers_count; i++) {
-		struct slot *slot = &run->slots[i];
-		bool is_fast = task_s(run, i) <= slowest_s;
-
-		if (is_fast == slot->is_admitted)
-			continue;
-		slot->is_admitted = is_fast;
-		iso_method_admit(run->method, i, is_fast);
-		log_info("worker %s is %s of the fastest", conf->workers[i].name,
-			 is_fast ? "one" : "no longer one");
-	}
+	run->rates = calloc(run->workers_count, sizeof(*run->rates));
+	run->fastest = (struct iso_fastest){
+		.workers = run->workers_count,
+		/* As if B were the right batch, S = sigma^2 / epsilon. */
+		.variance = has_theory ? conf->theory.noise_variance : run->plan.batch,
+		.target = has_theory ? conf->theory.target : 1,
+		.of = calloc(run->workers_count, sizeof(*run->fastest.of)),
+		.scratch_s = calloc(run->workers_count, sizeof(*run->fastest.scratch_s)),
+	};
+	if (run->rates == NULL || run->fastest.of == NULL || run->fastest.scratch_s == NULL)
+		return error_errno(reterr, -ENOMEM, "the fastest workers");
+	return 0;
 }

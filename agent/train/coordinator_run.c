@@ -21,12 +21,17 @@
 /* A worker that delivers nothing gets another chance after this. */
 #define RETRY_NS (30 * ISO_NS_PER_S)
 
-static void apply_speed(struct run *run, uint32_t worker, struct iso_train_speed speed)
+static double rate_of(struct iso_train_speed speed)
 {
 	double rate = iso_rate_cpus(speed.threads, speed.share_ucpu);
 
+	return rate > RATE_MIN_CPUS ? rate : RATE_MIN_CPUS;
+}
+
+static void apply_speed(struct run *run, uint32_t worker, struct iso_train_speed speed)
+{
 	run->slots[worker].speed = speed;
-	iso_strategy_set_rate(run->strategy, worker, rate > RATE_MIN_CPUS ? rate : RATE_MIN_CPUS);
+	iso_strategy_set_rate(run->strategy, worker, rate_of(speed));
 }
 
 /*
@@ -153,6 +158,36 @@ static void arrive(struct run *run, const struct iso_train_result *result, const
 		close_batch(run);
 }
 
+/* naive-optimal: who is to compute, by what is known now. */
+static void admit(struct run *run, uint64_t now_ns)
+{
+	bool by_rate = run->conf->allocation.options.share_normalised;
+
+	if (run->plan.method != ISO_METHOD_NAIVE_OPTIMAL)
+		return;
+	for (uint32_t i = 0; i < run->workers_count; i++) {
+		const struct slot *slot = &run->slots[i];
+		double rate = by_rate ? rate_of(slot->speed) : 1;
+
+		run->rates[i] = slot->is_joined ? rate : 0;
+	}
+	if (!iso_fastest_choose(&run->fastest, now_ns, run->rates))
+		return;
+	for (uint32_t i = 0; i < run->workers_count; i++) {
+		struct slot *slot = &run->slots[i];
+		bool is_fast = !run->fastest.of[i].is_out;
+
+		if (is_fast == slot->is_admitted)
+			continue;
+		slot->is_admitted = is_fast;
+		iso_method_admit(run->method, i, is_fast);
+		log_info("worker %s is %s", run->conf->workers[i].name,
+			 !is_fast			     ? "no longer one of the fastest"
+			 : run->fastest.of[i].pace.seen == 0 ? "tried again"
+							     : "one of the fastest");
+	}
+}
+
 /* In vain or not, it shows how fast the worker is. */
 static void learn(struct run *run, uint32_t worker, const struct iso_train_result *result,
 		  uint64_t round)
@@ -162,9 +197,8 @@ static void learn(struct run *run, uint32_t worker, const struct iso_train_resul
 	    run->conf->allocation.options.share_normalised ? result->on_cpu_ns : result->wall_ns;
 
 	slot->cpu_ns += result->on_cpu_ns;
-	slot->wall_ns += result->wall_ns;
 	slot->timed_tasks++;
-	run->timed_tasks++;
+	iso_fastest_add(&run->fastest, worker, time_ns);
 	iso_strategy_observe(
 	    run->strategy, worker,
 	    &(struct iso_ata_task){
@@ -200,6 +234,8 @@ void run_result(struct run *run, uint64_t now_ns, uint32_t worker,
 	case ISO_DISPATCH_ACCEPTED:
 		run->not_finite_in_row = 0;
 		learn(run, worker, result, done.tag);
+		/* Before: who is no longer one of the fastest is to start nothing more. */
+		admit(run, now_ns);
 		arrive(run, result, gradient, &done);
 		break;
 	case ISO_DISPATCH_LATE:
@@ -326,8 +362,7 @@ void run_advance(struct run *run, uint64_t now_ns)
 		run->slots[move.to].ledger.started++;
 	}
 	look_after_workers(run, now_ns);
-	if (run->plan.method == ISO_METHOD_NAIVE_OPTIMAL)
-		run_admit(run);
+	admit(run, now_ns);
 	if (run->joined_count > 0 && iso_method_between_rounds(run->method) &&
 	    !run_is_over(run, now_ns))
 		begin_round(run, now_ns);

@@ -4,6 +4,7 @@
 
 #include "agent/train/coordinator_run.h"
 #include "lib/ata/strategy.h"
+#include "lib/sgd/fastest.h"
 #include "lib/sgd/theory.h"
 
 /*
@@ -21,7 +22,7 @@ struct slot {
 	uint32_t allocation;
 	struct checkpoint_ledger ledger; /* over all terms */
 	/* Of this term. */
-	uint64_t cpu_ns, wall_ns, timed_tasks;
+	uint64_t cpu_ns, timed_tasks;
 };
 
 struct run {
@@ -55,9 +56,8 @@ struct run {
 
 	struct slot *slots;
 	uint32_t *tasks;
-	double *times_s; /* naive-optimal: scratch */
-	uint64_t timed_tasks, admitted_at_tasks;
-	uint32_t admitted_of;		   /* workers among whom the fastest were chosen */
+	struct iso_fastest fastest; /* naive-optimal */
+	double *rates;		    /* ... of the workers: scratch */
 	struct iso_dispatch_task *ordered; /* ISO_TRAIN_TASKS_MAX */
 	uint64_t leases_expired_seen;
 	uint32_t not_finite_in_row;
@@ -92,8 +92,7 @@ int run_check_profile(const struct cconf *conf, struct error *reterr);
 int run_read_profile(struct run *run, bool is_resumed, struct error *reterr);
 int run_open_dispatch(struct run *run, uint64_t serial, struct error *reterr);
 
-/* naive-optimal: who the fastest are by what is known now. */
-void run_admit(struct run *run);
+int run_open_fastest(struct run *run, struct error *reterr);
 
 uint64_t run_steps(const struct run *run);
 uint64_t run_elapsed_ns(const struct run *run, uint64_t now_ns);

@@ -56,6 +56,7 @@ struct world {
 	uint64_t now_ns;
 	uint64_t sequence;
 	double loss;
+	bool is_calm; /* all have whole CPUs, nobody goes or changes */
 	struct cconf conf;
 	struct dataset test;
 	struct run *run;
@@ -204,6 +205,8 @@ static void come(struct world *world, uint32_t index)
 	worker->free_at_ns = world->now_ns;
 	worker->threads = 1 + (uint32_t)iso_rng_below(&world->rng, 2);
 	worker->share_ucpu = 200000 + iso_rng_below(&world->rng, 1200000);
+	if (world->is_calm)
+		worker->share_ucpu = worker->threads * 1000000;
 	run_join(world->run, world->now_ns, index, speed_of(worker));
 	run_advance(world->run, world->now_ns);
 }
@@ -256,7 +259,7 @@ static void advance(struct world *world)
 	case CANCEL: break;
 	}
 	send_orders(world);
-	if (unit(world) < 0.02)
+	if (unit(world) < 0.02 && !world->is_calm)
 		disturb(world);
 	run_evaluate(world->run, world->now_ns);
 }
@@ -523,6 +526,47 @@ START_TEST(another_method_goes_on_from_the_parameters)
 }
 END_TEST
 
+static void until_admitted(struct world *world, uint32_t worker, bool wanted)
+{
+	for (int events = 0; run_worker_view(world->run, worker).is_admitted != wanted; events++) {
+		ck_assert_msg(events < 60000, "worker %u is %sadmitted", worker,
+			      wanted ? "not " : "");
+		advance(world);
+	}
+}
+
+/* Messages are lost and late all the while; only the speeds are ours. */
+START_TEST(naive_optimal_follows_the_speeds)
+{
+	static struct world world;
+
+	log_init(LOG_ERR, false);
+	for (int i = 0; i < test_runs(3); i++) {
+		setup(&world, 3 * test_seed_base() + 1 + 3 * (uint64_t)i, "naive-optimal", "none");
+		world.is_calm = true;
+		for (uint32_t w = 0; w < WORKERS; w++)
+			world.workers[w].task_ms = w == 1 ? 20000 : 200;
+		until_admitted(&world, 1, false);
+		/* It is tried, and found as slow as before. */
+		uint64_t started = run_worker_view(world.run, 1).ledger.started;
+		until_admitted(&world, 1, true);
+		until_admitted(&world, 1, false);
+		ck_assert_uint_le(run_worker_view(world.run, 1).ledger.started,
+				  started + world.workers[1].threads);
+		world.workers[1].task_ms = 200;
+		world.workers[2].task_ms = 20000;
+		until_admitted(&world, 2, false);
+		until_admitted(&world, 1, true);
+		/* For good: it is not only a trial. */
+		for (int events = 0; events < 1000; events++)
+			advance(&world);
+		ck_assert(run_worker_view(world.run, 1).is_admitted);
+		check_books(&world);
+		close_world(&world);
+	}
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("training_run");
@@ -531,6 +575,7 @@ Suite *test_suite(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, training_goes_on_whatever_happens, 0,
 			    (int)(sizeof(pairs) / sizeof(pairs[0])));
+	tcase_add_test(tcase, naive_optimal_follows_the_speeds);
 	tcase_add_test(tcase, another_method_goes_on_from_the_parameters);
 	suite_add_tcase(suite, tcase);
 	return suite;

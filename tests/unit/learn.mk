@@ -2,6 +2,7 @@ unit_tests += \
 	tests/unit/data \
 	tests/unit/dataset \
 	tests/unit/dataset_text \
+	tests/unit/fastest \
 	tests/unit/method \
 	tests/unit/method_state \
 	tests/unit/quadratic \

@@ -240,13 +240,42 @@ START_TEST(naive_optimal_goes_on_with_the_fastest)
 		compute(times);
 	ck_assert(is_admitted(0));
 	ck_assert(!is_admitted(2));
-	ck_assert_uint_le(run_worker_view(run, 2).ledger.started, 2);
+	ck_assert_uint_eq(run_worker_view(run, 2).ledger.started, 1);
 	/* When the others go, it is all there is. */
 	run_leave(run, now_ns, 0);
 	run_leave(run, now_ns, 1);
 	run_advance(run, now_ns);
 	ck_assert(is_admitted(2));
 	ck_assert_uint_eq(run_worker_view(run, 2).dispatch.tasks, 1);
+	run = run_close(run);
+}
+END_TEST
+
+/* 10 s a task: it is tried again after 20 of them, with one. */
+START_TEST(naive_optimal_notices_that_speeds_change)
+{
+	const uint64_t times[3] = { 10 * MS, 12 * MS, 10000 * MS };
+	const uint64_t changed[3] = { 10 * MS, 20000 * MS, 10 * MS };
+
+	open_run("training { method = naive-optimal tasks-per-round = 1 start-after = 0s }");
+	for (int i = 0; i < 100; i++)
+		compute(times);
+	now_ns += 200000 * MS;
+	run_advance(run, now_ns);
+	ck_assert(is_admitted(2));
+	for (int i = 0; i < 5; i++)
+		compute(times);
+	ck_assert(!is_admitted(2));
+	ck_assert_uint_eq(run_worker_view(run, 2).ledger.started, 2);
+	now_ns += 200000 * MS;
+	run_advance(run, now_ns);
+	for (int i = 0; i < 5; i++)
+		compute(changed);
+	ck_assert(is_admitted(2));
+	ck_assert_uint_gt(run_worker_view(run, 2).ledger.started, 5);
+	now_ns += 1000 * MS;
+	compute(changed);
+	ck_assert(is_admitted(0) && !is_admitted(1) && is_admitted(2));
 	run = run_close(run);
 }
 END_TEST
@@ -419,6 +448,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, of_theory_only_what_was_taken_is_told);
 	tcase_add_test(tcase, what_the_start_refuses_is_refused_when_checked);
 	tcase_add_test(tcase, naive_optimal_goes_on_with_the_fastest);
+	tcase_add_test(tcase, naive_optimal_notices_that_speeds_change);
 	tcase_add_test(tcase, tasks_of_different_size_stay_in_their_bounds);
 	suite_add_tcase(suite, tcase);
 	return suite;
