@@ -5,20 +5,13 @@
 
 #include <assert.h>
 #include <math.h>
-#include <string.h>
 
 #include "lib/checksum.h"
+#include "tests/fuzz/outcome.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define COLUMNS_MAX 256u
-
-/* All that came of a file. */
-struct outcome {
-	enum iso_status status;
-	struct iso_text_error error;
-	uint64_t rows, digest;
-};
 
 /* Decodes what is between text and end; false: the status in *outcome is the last word. */
 static bool step(struct iso_csv *csv, const char *text, size_t available, bool is_end,
@@ -81,15 +74,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* A byte-order mark is three bytes at once. */
 	struct outcome pieces = decode(text, size, 3 + size / 7);
 
-	assert(whole.status == pieces.status);
-	assert(whole.rows == pieces.rows);
-	assert(whole.digest == pieces.digest);
-	if (whole.status == ISO_E_MALFORMED) {
-		assert(whole.error.line >= 1);
-		assert(whole.error.column >= 1);
-		assert(whole.error.column <= size + 1);
-		assert(whole.error.reason != ISO_TEXT_FINE);
-		assert(memcmp(&whole.error, &pieces.error, sizeof(whole.error)) == 0);
-	}
+	outcome_check_same(&whole, &pieces, size);
 	return 0;
 }

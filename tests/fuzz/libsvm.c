@@ -5,20 +5,13 @@
 
 #include <assert.h>
 #include <math.h>
-#include <string.h>
 
 #include "lib/checksum.h"
+#include "tests/fuzz/outcome.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define ROOM 512u
-
-/* All that came of a file. */
-struct outcome {
-	enum iso_status status;
-	struct iso_text_error error;
-	uint64_t rows, digest;
-};
 
 static void check_row(const struct iso_libsvm_row *row, struct outcome *outcome)
 {
@@ -77,15 +70,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct outcome whole = decode(text, size, size > 0 ? size : 1);
 	struct outcome pieces = decode(text, size, 1 + size / 7);
 
-	assert(whole.status == pieces.status);
-	assert(whole.rows == pieces.rows);
-	assert(whole.digest == pieces.digest);
-	if (whole.status == ISO_E_MALFORMED) {
-		assert(whole.error.line >= 1);
-		assert(whole.error.column >= 1);
-		assert(whole.error.column <= size + 1);
-		assert(whole.error.reason != ISO_TEXT_FINE);
-		assert(memcmp(&whole.error, &pieces.error, sizeof(whole.error)) == 0);
-	}
+	outcome_check_same(&whole, &pieces, size);
 	return 0;
 }
