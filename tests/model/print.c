@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
+#include <assert.h>
+
 #include "tests/model/cluster_private.h"
 
 static const char *half(uint8_t how)
@@ -24,13 +26,61 @@ static void print_op(FILE *out, struct model_action action)
 	fprintf(out, "\n");
 }
 
+/* What is said of a node alone; `also` where action.a is set. */
+static void print_plain(FILE *out, struct model_action action)
+{
+	static const struct {
+		const char *text, *also;
+	} says[MODEL_KINDS] = {
+		[MODEL_READS] = { " starts again and reads its journal", "" },
+		[MODEL_RESYNCS] = { " makes durable what it has read", "" },
+		[MODEL_LOWERS] = { " lowers its quota", "" },
+		[MODEL_STICKS] = { " cannot lower its quota", "" },
+		[MODEL_RECORDS] = { " writes its record", "" },
+		[MODEL_SYNCS] = { " makes its record durable", "" },
+		[MODEL_RAISES_EARLY] = { " raises its quota before its record is durable", "" },
+		[MODEL_COMMITS] = { " ends its tick: enforces its share", ", and answers" },
+		[MODEL_ADMITS] = { " begins a new generation",
+				   "; it was done before, and says so" },
+		[MODEL_REOPENS] = { " opens its journal under the new generation",
+				    ", and answers" },
+		[MODEL_KILLED] = { " is killed", "" },
+		[MODEL_LEASE_ENDS] = { ": its lease runs out, its guard lowers the quota", "" },
+		[MODEL_LEASE_ENDS_SOON] = { ": its lease runs out, its guard lowers the quota",
+					    "" },
+		[MODEL_OUTDATES] = { ": what it has heard is old", "" },
+		[MODEL_DIES] = { " will never start again", "" },
+		[MODEL_SWITCHES_OFF] = { " is switched off", "" },
+		[MODEL_AGES] = { ": time passes", "" },
+	};
+
+	assert(says[action.kind].text != NULL);
+	fprintf(out, "node %u%s%s\n", action.node, says[action.kind].text,
+		action.a != 0 ? says[action.kind].also : "");
+}
+
 void model_print_action(FILE *out, struct model_action action)
 {
 	unsigned node = action.node;
 
 	switch ((enum model_kind)action.kind) {
-	case MODEL_READS: fprintf(out, "node %u starts again and reads its journal\n", node); break;
-	case MODEL_RESYNCS: fprintf(out, "node %u makes durable what it has read\n", node); break;
+	case MODEL_READS:
+	case MODEL_RESYNCS:
+	case MODEL_LOWERS:
+	case MODEL_STICKS:
+	case MODEL_RECORDS:
+	case MODEL_SYNCS:
+	case MODEL_RAISES_EARLY:
+	case MODEL_COMMITS:
+	case MODEL_ADMITS:
+	case MODEL_REOPENS:
+	case MODEL_KILLED:
+	case MODEL_LEASE_ENDS:
+	case MODEL_LEASE_ENDS_SOON:
+	case MODEL_OUTDATES:
+	case MODEL_DIES:
+	case MODEL_SWITCHES_OFF:
+	case MODEL_AGES: print_plain(out, action); break;
 	case MODEL_TICKS:
 	case MODEL_TICKS_MUTE:
 		fprintf(out, "node %u begins a tick: credits what it has heard of", node);
@@ -41,26 +91,14 @@ void model_print_action(FILE *out, struct model_action action)
 			action.a, model_peer(node, 0), action.b, model_peer(node, 1));
 		print_op(out, action);
 		break;
-	case MODEL_LOWERS: fprintf(out, "node %u lowers its quota\n", node); break;
-	case MODEL_STICKS: fprintf(out, "node %u cannot lower its quota\n", node); break;
-	case MODEL_RECORDS: fprintf(out, "node %u writes its record\n", node); break;
-	case MODEL_SYNCS: fprintf(out, "node %u makes its record durable\n", node); break;
 	case MODEL_SYNC_FAILS:
 		fprintf(out, "fdatasync fails at node %u; the record %s\n", node, half(action.a));
-		break;
-	case MODEL_RAISES_EARLY:
-		fprintf(out, "node %u raises its quota before its record is durable\n", node);
-		break;
-	case MODEL_COMMITS:
-		fprintf(out, "node %u ends its tick: enforces its share%s\n", node,
-			action.a != 0 ? ", and answers" : "");
 		break;
 	case MODEL_SENDS: fprintf(out, "node %u sends to node %u\n", node, action.a); break;
 	case MODEL_RECEIVES:
 	case MODEL_HEARS_AGAIN:
 		fprintf(out, "node %u receives from node %u: S = %u\n", node, action.a, action.b);
 		break;
-	case MODEL_KILLED: fprintf(out, "node %u is killed\n", node); break;
 	case MODEL_KILLED_WRITING:
 		fprintf(out, "node %u is killed while it writes; the record %s\n", node,
 			half(action.a));
@@ -72,33 +110,17 @@ void model_print_action(FILE *out, struct model_action action)
 	case MODEL_ERASES:
 		fprintf(out, "all messages from node %u to node %u are lost\n", node, action.a);
 		break;
-	case MODEL_ADMITS:
-		fprintf(out, "node %u begins a new generation%s\n", node,
-			action.a != 0 ? "; it was done before, and says so" : "");
-		break;
-	case MODEL_REOPENS:
-		fprintf(out, "node %u opens its journal under the new generation%s\n", node,
-			action.a != 0 ? ", and answers" : "");
-		break;
 	case MODEL_ORDERS:
 		fprintf(out, "the administrator goes on with procedure %u\n", action.a);
-		break;
-	case MODEL_LEASE_ENDS:
-	case MODEL_LEASE_ENDS_SOON:
-		fprintf(out, "node %u: its lease runs out, its guard lowers the quota\n", node);
 		break;
 	case MODEL_PROMISE_ENDS_SOON:
 	case MODEL_PROMISE_ENDS:
 		fprintf(out, "node %u: what it has promised node %u was long ago\n", node,
 			MODEL_CANDIDATE);
 		break;
-	case MODEL_OUTDATES: fprintf(out, "node %u: what it has heard is old\n", node); break;
 	case MODEL_COMES_LATE:
 		fprintf(out, "operation %u comes late to node %u\n", action.op, node);
 		break;
-	case MODEL_DIES: fprintf(out, "node %u will never start again\n", node); break;
-	case MODEL_SWITCHES_OFF: fprintf(out, "node %u is switched off\n", node); break;
-	case MODEL_AGES: fprintf(out, "node %u: time passes\n", node); break;
 	case MODEL_KINDS: break;
 	case MODEL_REPLACES: fprintf(out, "a new machine is node %u\n", node); break;
 	}
