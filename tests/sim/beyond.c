@@ -207,6 +207,22 @@ END_TEST
  */
 #define NODES 16
 
+/* One worker's tasks of a round, of which the strategy learns; returns their wall time. */
+static double compute(struct iso_strategy *strategy, uint32_t worker, uint64_t round,
+		      uint32_t tasks, double wall_s, double per_wall_s, struct iso_rng *rng)
+{
+	double sum_s = 0;
+
+	for (uint32_t u = 0; u < tasks; u++) {
+		double time_s = wall_s * (0.5 - 0.5 * log(1 - iso_rng_unit(rng)));
+		struct iso_ata_task task = { time_s * per_wall_s, 1, round };
+
+		sum_s += time_s;
+		iso_strategy_observe(strategy, worker, &task);
+	}
+	return sum_s;
+}
+
 static double moving_regret(bool is_moving, bool by_rate, uint64_t seed, uint64_t rounds)
 {
 	struct iso_strategy_config config = {
@@ -259,20 +275,11 @@ static double moving_regret(bool is_moving, bool by_rate, uint64_t seed, uint64_
 		regret +=
 		    iso_ras_loss(wall_s, tasks, NODES) / iso_ras_loss(wall_s, best, NODES) - 1;
 		for (uint32_t i = 0; i < NODES; i++) {
-			double sum_s = 0;
+			/* On the CPU, or as the paper measures. */
+			double per_wall_s = by_rate ? iso_speeds_of(speeds, i).share : 1;
 
-			for (uint32_t u = 0; u < tasks[i]; u++) {
-				struct iso_ata_task task = { 0, 1, k };
-				double share = iso_speeds_of(speeds, i).share;
-				double time_s =
-				    wall_s[i] * (0.5 - 0.5 * log(1 - iso_rng_unit(&rng)));
-
-				sum_s += time_s;
-				/* On the CPU, or as the paper measures. */
-				task.time_s = by_rate ? time_s * share : time_s;
-				iso_strategy_observe(strategy, i, &task);
-			}
-			round_s = fmax(round_s, sum_s);
+			round_s = fmax(round_s, compute(strategy, i, k, tasks[i], wall_s[i],
+							per_wall_s, &rng));
 		}
 		now_s += round_s;
 	}
