@@ -70,7 +70,7 @@ EXTRA_DIST += \
 	%D%/corpus/checkpoint/without-arrays
 
 fuzz_targets += %D%/scenario
-%C%_scenario_SOURCES = %D%/scenario.c $(fuzz_main)
+%C%_scenario_SOURCES = %D%/scenario.c %D%/memory.h $(fuzz_main)
 %C%_scenario_LDADD = $(agent_libs) $(BLAS_LIBS) $(ZLIB_LIBS)
 %C%_scenario_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
 EXTRA_DIST += %D%/corpus/scenario
