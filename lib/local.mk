@@ -4,7 +4,6 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/bytes.h \
 	%D%/checksum.h \
 	%D%/draw.c %D%/draw.h \
-	%D%/graph.c %D%/graph.h \
 	%D%/quantity.c %D%/quantity.h \
 	%D%/rng.c %D%/rng.h \
 	%D%/status.c %D%/status.h \
@@ -51,6 +50,7 @@ noinst_LIBRARIES += %D%/libisobar.a
 %C%_libisobar_a_CPPFLAGS = $(AM_CPPFLAGS) $(BLAS_CFLAGS)
 
 include lib/learn.mk
+include lib/graph/local.mk
 
 %C%_libisobar_a_SOURCES += \
 	%D%/threads.c %D%/threads.h \

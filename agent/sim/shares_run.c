@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "agent/sim/shares.h"
-#include "lib/graph.h"
+#include "lib/graph/graph.h"
 #include "lib/quant/quant.h"
 #include "lib/sim/swarm.h"
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/graph.h"
+#include "lib/graph/graph.h"
 #include "lib/trade/share.h"
 #include "lib/sim/site.h"
 #include "lib/status.h"

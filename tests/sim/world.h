@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "lib/graph.h"
+#include "lib/graph/graph.h"
 #include "lib/rng.h"
 #include "lib/trade/trade.h"
 

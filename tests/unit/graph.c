@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include "lib/graph.h"
+#include "lib/graph/graph.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "lib/graph.h"
+#include "lib/graph/graph.h"
 
 #include <assert.h>
 

@@ -1,0 +1,3 @@
+# Topologies.
+lib_libisobar_a_SOURCES += \
+	%D%/graph.c %D%/graph.h
