@@ -1,6 +1,6 @@
 # What touches the world: six programs and the folders they are made of.
 #
-#   base     errors, log, the loop that waits, clock, drawings
+#   base     errors, log, the loop that waits, clock, drawings, files that stay whole
 #   conf     configuration files
 #   control  the socket for people, and what is said there
 #   net      keys, the allow-list, links between agents
@@ -26,6 +26,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/base/gnuplot.c %D%/base/gnuplot.h \
 	%D%/base/log.c %D%/base/log.h \
 	%D%/base/loop.c %D%/base/loop.h \
+	%D%/base/wholefile.c %D%/base/wholefile.h \
 	%D%/cgroup/cgroup.c %D%/cgroup/cgroup.h %D%/cgroup/cgroup_internal.h \
 	%D%/cgroup/cgroup_create.c \
 	%D%/cgroup/cgroup_file.c \

@@ -10,12 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/base/wholefile.h"
 #include "agent/node/crash.h"
 
-#define FRESH_NAME    PEERS_NAME ".new"
 #define PEERS_VERSION 1
 #define BYTES_MAX     (64u * 1024u) /* sixty-four neighbours are a third of it */
 
@@ -146,41 +145,13 @@ int peers_load(const struct conf *conf, int dir_fd, const char *dir_path, struct
 	return 0;
 }
 
-static int write_all(int fd, const char *text)
-{
-	size_t size = strlen(text), done = 0;
-
-	while (done < size) {
-		ssize_t n = write(fd, text + done, size - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -ENOSPC;
-		done += (size_t)n;
-	}
-	return fsync(fd) < 0 ? -errno : 0;
-}
-
-/* Whole under another name first: there is always one list, the old or the new. */
+/* There is always one list, the old or the new. */
 static int replace(int dir_fd, const char *text)
 {
-	int fd =
-	    openat(dir_fd, FRESH_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int r = wholefile_prepare(dir_fd, PEERS_NAME, 0600, text, strlen(text));
 
-	if (fd < 0)
-		return -errno;
-	int r = write_all(fd, text);
-	if (close(fd) < 0 && r == 0)
-		r = -errno;
 	crash_point("neighbours written");
-	if (r == 0 && renameat(dir_fd, FRESH_NAME, dir_fd, PEERS_NAME) < 0)
-		r = -errno;
-	if (r == 0 && fsync(dir_fd) < 0)
-		r = -errno;
-	if (r < 0)
-		(void)unlinkat(dir_fd, FRESH_NAME, 0); /* gone is fine */
-	return r;
+	return r == 0 ? wholefile_commit(dir_fd, PEERS_NAME) : r;
 }
 
 static int save(const struct peers *peers, int dir_fd, const char *dir_path, struct error *reterr)

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/base/wholefile.h"
 #include "lib/bytes.h"
 #include "lib/checksum.h"
 #include "lib/wire/train.h"
@@ -179,42 +180,6 @@ static void arrays(struct cursor *cursor, struct checkpoint *checkpoint)
 	}
 }
 
-static int write_all(int fd, const uint8_t *bytes, size_t size)
-{
-	while (size > 0) {
-		ssize_t written = write(fd, bytes, size);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written <= 0)
-			return written < 0 ? -errno : -ENOSPC;
-		bytes += written;
-		size -= (size_t)written;
-	}
-	return 0;
-}
-
-/* Content first, then the name, then the folder: after a crash one or the other is whole. */
-static int replace(int folder, const uint8_t *bytes, size_t size)
-{
-	int fd = openat(folder, "checkpoint.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-
-	if (fd < 0)
-		return -errno;
-	int r = write_all(fd, bytes, size);
-	if (r == 0 && fsync(fd) < 0)
-		r = -errno;
-	if (close(fd) < 0 && r == 0)
-		r = -errno;
-	if (r == 0 && renameat(folder, "checkpoint.new", folder, "checkpoint") < 0)
-		r = -errno;
-	if (r == 0 && fsync(folder) < 0)
-		r = -errno;
-	if (r < 0)
-		(void)unlinkat(folder, "checkpoint.new", 0);
-	return r;
-}
-
 uint64_t checkpoint_bytes(const struct checkpoint *checkpoint)
 {
 	return file_bytes(checkpoint);
@@ -249,7 +214,7 @@ int checkpoint_write(const char *folder, const struct checkpoint *checkpoint, st
 	checkpoint_encode(checkpoint, bytes);
 
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int r = fd < 0 ? -errno : replace(fd, bytes, size);
+	int r = fd < 0 ? -errno : wholefile_replace(fd, "checkpoint", 0644, bytes, size);
 	if (fd >= 0)
 		close(fd);
 	free(bytes);

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "agent/base/wholefile.h"
 
 #define PROFILE_VERSION 1
 #define BYTES_MAX	(1024u * 1024u)
@@ -231,59 +232,11 @@ static json_t *put_profile(const struct profile *profile)
 			 (int)profile->kind.per_cost, "written", written, "workers", workers);
 }
 
-static int write_all(int fd, const char *text)
-{
-	size_t size = strlen(text), done = 0;
-
-	while (done < size) {
-		ssize_t n = write(fd, text + done, size - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -ENOSPC;
-		done += (size_t)n;
-	}
-	return fsync(fd) < 0 ? -errno : 0;
-}
-
-static int sync_folder_of(const char *path)
-{
-	char folder[PATH_MAX];
-	const char *slash = strrchr(path, '/');
-	size_t length = slash != NULL ? (size_t)(slash - path) : 0;
-
-	memcpy(folder, slash != NULL ? path : ".", slash != NULL ? length : 1);
-	folder[slash != NULL ? length : 1] = '\0';
-	__attribute__((cleanup(close_fd))) int fd =
-	    open(slash == path ? "/" : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
-}
-
-static int replace(const char *path, const char *text)
-{
-	char fresh[PATH_MAX];
-
-	if (snprintf(fresh, sizeof(fresh), "%s.new", path) >= (int)sizeof(fresh))
-		return -ENAMETOOLONG;
-	int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (fd < 0)
-		return -errno;
-	int r = write_all(fd, text);
-	if (close(fd) < 0 && r == 0)
-		r = -errno;
-	if (r == 0 && rename(fresh, path) < 0)
-		r = -errno;
-	if (r < 0)
-		(void)unlink(fresh); /* gone is fine */
-	return r == 0 ? sync_folder_of(path) : r;
-}
-
 int profile_write(const char *path, const struct profile *profile, struct error *reterr)
 {
 	json_t *json = put_profile(profile);
 	char *text = json != NULL ? json_dumps(json, JSON_INDENT(1)) : NULL;
-	int r = text != NULL ? replace(path, text) : -ENOMEM;
+	int r = text != NULL ? wholefile_replace_path(path, 0644, text, strlen(text)) : -ENOMEM;
 
 	assert(profile->count <= PROFILE_WORKERS_MAX);
 	free(text);
