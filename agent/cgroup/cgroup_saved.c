@@ -13,8 +13,8 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
+
+#include "agent/base/wholefile.h"
 
 /* Half of the boot's random id; 0 where there is none. */
 static uint64_t boot_id(const struct cgroup *cgroup)
@@ -72,29 +72,18 @@ int cgroup_saved_load(struct cgroup *cgroup, bool *ret_found, struct error *rete
 
 int cgroup_saved_store(const struct cgroup *cgroup, struct error *reterr)
 {
-	char text[512], temporary[PATH_MAX];
-	CGROUP_CLOSE_FD int fd = -1;
-	int length;
+	char text[512];
 
 	if (cgroup->saved_path[0] == '\0')
 		return 0;
-	length = snprintf(text, sizeof(text),
+	int length = snprintf(text, sizeof(text),
 			  "isobar-original 1\nboot %" PRIu64 "\nid %" PRIu64 "\nunlimited %d\n"
 			  "quota_us %" PRIu64 "\nperiod_us %" PRIu64 "\nburst_us %" PRIu64
 			  "\ncreated %u\n",
 			  boot_id(cgroup), cgroup->id, cgroup->original.unlimited,
 			  cgroup->original.quota_us, cgroup->original.period_us,
 			  cgroup->original_burst_us, cgroup->created_top);
-	if (snprintf(temporary, sizeof(temporary), "%s.new", cgroup->saved_path) >=
-	    (int)sizeof(temporary))
-		return error_errno(reterr, -ENAMETOOLONG, "'%.300s'", cgroup->saved_path);
-	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-	if (fd < 0 || write(fd, text, (size_t)length) != length)
-		return error_errno(reterr, fd < 0 ? -errno : -EIO, "write '%.300s'", temporary);
 	/* An empty file after a power cut would keep the agent from starting. */
-	if (fsync(fd) < 0)
-		return error_errno(reterr, -errno, "write '%.300s'", temporary);
-	if (rename(temporary, cgroup->saved_path) < 0)
-		return error_errno(reterr, -errno, "rename to '%.300s'", cgroup->saved_path);
-	return 0;
+	int r = wholefile_replace_path(cgroup->saved_path, 0644, text, (size_t)length);
+	return r < 0 ? error_errno(reterr, r, "write '%.300s'", cgroup->saved_path) : 0;
 }
