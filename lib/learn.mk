@@ -35,6 +35,7 @@ lib_libisobar_a_SOURCES += \
 	lib/sgd/rule_ringleader.c \
 	lib/sgd/rule_table.c \
 	lib/sgd/theory.c lib/sgd/theory.h \
+	lib/track/adapt.c lib/track/adapt.h \
 	lib/track/step.c lib/track/step.h \
 	lib/wire/train.c lib/wire/train.h lib/wire/train_block.c
 
