@@ -49,6 +49,7 @@ lib_libhot_a_SOURCES = \
 	lib/model/relu.c lib/model/relu.h \
 	lib/quant/quant_vector.c lib/quant/quant_vector.h \
 	lib/sgd/rule_vector.c lib/sgd/rule_vector.h \
-	lib/sgd/step.c lib/sgd/step.h
+	lib/sgd/step.c lib/sgd/step.h \
+	lib/track/flow.c lib/track/flow.h
 lib_libhot_a_CFLAGS = $(lib_libisobar_a_CFLAGS) $(HOT_CFLAGS)
 lib_libisobar_a_LIBADD = $(lib_libhot_a_OBJECTS)

@@ -15,6 +15,7 @@ EXTRA_DIST += %D%/badconf
 include tests/unit/learn.mk
 unit_tests += %D%/drift %D%/quota
 
+include tests/unit/track.mk
 include tests/unit/trade.mk
 unit_tests += %D%/scenario %D%/speeds %D%/times %D%/training
 
