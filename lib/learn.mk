@@ -17,6 +17,7 @@ lib_libisobar_a_SOURCES += \
 	lib/model/layer_sparse.c \
 	lib/model/loss.c lib/model/loss.h \
 	lib/model/model.c lib/model/model.h \
+	lib/model/softplus.h \
 	lib/sgd/board.c lib/sgd/board.h \
 	lib/sgd/dispatch.c lib/sgd/dispatch.h \
 	lib/sgd/dispatch_lease.c \

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "lib/model/softplus.h"
+
 static uint32_t class_of(const struct iso_loss_batch *batch, uint32_t sample)
 {
 	float target = batch->targets[sample];
@@ -83,15 +85,6 @@ double iso_loss_squared_hinge(const struct iso_loss_batch *batch)
 	return loss;
 }
 
-/* ln(1 + e^u) without overflow; *ret_slope = 1 / (1 + e^-u). */
-static double softplus(double u, double *ret_slope)
-{
-	double small = exp(-fabs(u));
-
-	*ret_slope = (u >= 0 ? 1 : small) / (1 + small);
-	return (u > 0 ? u : 0) + log1p(small);
-}
-
 double iso_loss_smooth_hinge(const struct iso_loss_batch *batch, float mu)
 {
 	double loss = 0, slope;
@@ -105,7 +98,7 @@ double iso_loss_smooth_hinge(const struct iso_loss_batch *batch, float mu)
 			float y = sign_of(batch, label, c);
 			double miss = 1 - (double)(y * outputs[c]);
 
-			loss += softplus((double)mu * miss, &slope) / (double)mu;
+			loss += iso_softplus((double)mu * miss, &slope) / (double)mu;
 			if (batch->scale != 0)
 				outputs[c] = -batch->scale * y * (float)slope;
 		}
@@ -121,7 +114,7 @@ double iso_loss_logistic(const struct iso_loss_batch *batch)
 	for (uint32_t j = 0; j < batch->count; j++) {
 		float y = sign_of(batch, class_of(batch, j), 0);
 
-		loss += softplus(-(double)(y * batch->outputs[j]), &slope);
+		loss += iso_softplus(-(double)(y * batch->outputs[j]), &slope);
 		if (batch->scale != 0)
 			batch->outputs[j] = -batch->scale * y * (float)slope;
 	}
