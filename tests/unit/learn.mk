@@ -12,6 +12,7 @@ unit_tests += \
 	tests/unit/rule_async \
 	tests/unit/rule_round \
 	tests/unit/rule_table \
+	tests/unit/smooth \
 	tests/unit/dispatch \
 	tests/unit/liblinear \
 	tests/unit/model \
