@@ -36,6 +36,11 @@ double iso_site_cost(const struct iso_site *site, int64_t share_ucpu)
 	return iso_cost_value(&site->cost, share_ucpu);
 }
 
+double iso_site_cost_real(const struct iso_site *site, double share_ucpu)
+{
+	return iso_cost_value_real(&site->cost, share_ucpu / UCPU_PER_CPU);
+}
+
 double iso_site_share_at(const struct iso_site *site, double lambda)
 {
 	const struct iso_cost *cost = &site->cost;
@@ -77,7 +82,7 @@ struct iso_site_optimum iso_site_optimum(const struct iso_site *sites, uint32_t 
 	}
 	optimum.lambda = high;
 	for (uint32_t i = 0; i < count; i++)
-		optimum.cost += iso_site_cost(
-		    &sites[i], (int64_t)(iso_site_share_at(&sites[i], optimum.lambda) + 0.5));
+		optimum.cost +=
+		    iso_site_cost_real(&sites[i], iso_site_share_at(&sites[i], optimum.lambda));
 	return optimum;
 }

@@ -37,6 +37,9 @@ struct iso_site iso_site_draw(enum iso_site_load load, enum iso_cost_kind kind, 
 /* The cost of these shares, one per site, in µCPU. */
 double iso_site_cost(const struct iso_site *site, int64_t share_ucpu);
 
+/* The same for a share that is no whole number of units. */
+double iso_site_cost_real(const struct iso_site *site, double share_ucpu);
+
 /* The share of a site at the price lambda, within its box. */
 double iso_site_share_at(const struct iso_site *site, double lambda);
 

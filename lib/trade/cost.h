@@ -62,6 +62,12 @@ struct iso_box {
 	int64_t ceiling_ucpu;
 };
 
+/* First and second derivative, per CPU, as they are: not clamped. */
+struct iso_cost_slope {
+	double first;
+	double second;
+};
+
 struct iso_marginal {
 	int64_t price_q32;
 	double curvature;       /* second derivative per CPU, clamped */
@@ -76,5 +82,19 @@ double iso_cost_value(const struct iso_cost *cost, int64_t share_ucpu);
 /* Derivative and curvature of cost plus penalty at a share; cost must pass iso_cost_check(). */
 struct iso_marginal iso_cost_marginal(const struct iso_cost *cost, const struct iso_box *box,
 				      int64_t share_ucpu);
+
+/*
+ * The same for a share that is a real number of CPUs, as in the paper, where it is
+ * no whole number of units and may lie outside of its box while it settles.
+ */
+double iso_cost_value_real(const struct iso_cost *cost, double share_cpu);
+struct iso_cost_slope iso_cost_slope_real(const struct iso_cost *cost, const struct iso_box *box,
+					  double share_cpu);
+
+/*
+ * No second derivative of cost plus penalty is above this where the share is at least
+ * its floor (for the quadratic cost: anywhere); a step size may be derived from it.
+ */
+double iso_cost_curvature_bound(const struct iso_cost *cost, const struct iso_box *box);
 
 #endif

@@ -9,4 +9,4 @@
 /^struct iso_share_decision iso_share_flow(/,/^}/s/\*remainder_ucpu = fmin(/*remainder_ucpu = broken(SIM_NO_REMAINDER) ? 0 : fmin(/
 
 # lib/trade/cost.c
-/^struct iso_marginal iso_cost_marginal(/,/^}/s/double curvature = own.second + soft.second;/double curvature = (own.second + soft.second) * (broken(SIM_CURVATURE) ? sim_curvature : 1);/
+/^struct iso_marginal iso_cost_marginal(/,/^}/s/double curvature = at.second;/double curvature = at.second * (broken(SIM_CURVATURE) ? sim_curvature : 1);/

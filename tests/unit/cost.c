@@ -86,6 +86,34 @@ START_TEST(prices_rise_with_the_share)
 }
 END_TEST
 
+/* Real shares: the same formulas, and no curvature above the bound. */
+START_TEST(a_real_share_costs_what_whole_units_do)
+{
+	struct iso_rng rng = { test_seed_base() };
+	double most = 0;
+
+	for (int i = 0; i < test_runs(20000); i++) {
+		struct iso_cost cost = cost_of((enum iso_cost_kind)(1 + iso_rng_below(&rng, 3)),
+					       (enum iso_penalty_kind)(1 + iso_rng_below(&rng, 3)));
+		int64_t x = 50000 + (int64_t)iso_rng_below(&rng, 2000000);
+		struct iso_cost_slope real = iso_cost_slope_real(&cost, &box, 1e-6 * (double)x);
+		struct iso_marginal whole = iso_cost_marginal(&cost, &box, x);
+		double bound = iso_cost_curvature_bound(&cost, &box);
+
+		ck_assert_double_eq_tol(iso_cost_value_real(&cost, 1e-6 * (double)x),
+					iso_cost_value(&cost, x), 1e-12);
+		ck_assert_double_eq_tol(real.first, iso_price_real(whole.price_q32),
+					1e-8 * (1 + fabs(real.first)));
+		ck_assert_double_eq_tol(real.second, whole.curvature, 1e-8 * real.second);
+		ck_assert_double_le(real.second, bound * (1 + 1e-12));
+		if (cost.penalty == ISO_PENALTY_SOFTPLUS && cost.kind == ISO_COST_QUADRATIC)
+			most = fmax(most, real.second / bound);
+	}
+	/* Half of the bound is for the other end of the box. */
+	ck_assert_double_gt(most, 0.5);
+}
+END_TEST
+
 START_TEST(an_idle_job_costs_nothing)
 {
 	for (int kind = ISO_COST_LATENCY; kind <= ISO_COST_PROPORTIONAL; kind++) {
@@ -199,6 +227,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, values_follow_their_formulas);
 	tcase_add_test(tcase, derivatives_agree_with_differences);
 	tcase_add_test(tcase, prices_rise_with_the_share);
+	tcase_add_test(tcase, a_real_share_costs_what_whole_units_do);
 	tcase_add_test(tcase, an_idle_job_costs_nothing);
 	tcase_add_test(tcase, a_share_of_nothing_has_a_finite_price);
 	tcase_add_test(tcase, penalties_follow_their_formulas);
