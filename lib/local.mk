@@ -30,6 +30,7 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/sim/queue.h \
 	%D%/sim/site.c %D%/sim/site.h \
 	%D%/sim/speeds.c %D%/sim/speeds.h \
+	%D%/sim/split.c %D%/sim/split.h \
 	%D%/sim/swarm.c %D%/sim/swarm.h \
 	%D%/sim/times.c %D%/sim/times.h \
 	%D%/sim/training.c %D%/sim/training.h %D%/sim/training_state.h \

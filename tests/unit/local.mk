@@ -17,7 +17,7 @@ unit_tests += %D%/drift %D%/quota
 
 include tests/unit/track.mk
 include tests/unit/trade.mk
-unit_tests += %D%/scenario %D%/speeds %D%/times %D%/training
+unit_tests += %D%/scenario %D%/speeds %D%/split %D%/times %D%/training
 
 unit_tests += %D%/fit
 %C%_fit_SOURCES = %D%/fit.c tests/repro/fit.c tests/repro/fit.h
