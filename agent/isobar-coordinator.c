@@ -15,6 +15,7 @@
 #include "agent/base/directory.h"
 #include "agent/base/log.h"
 #include "agent/base/loop.h"
+#include "agent/base/service.h"
 #include "agent/control/control.h"
 #include "agent/train/coordinator_conf.h"
 #include "agent/train/coordinator_net.h"
@@ -331,7 +332,9 @@ int main(int argc, char **argv)
 	int r = open_all(&coordinator, &error);
 	if (r == 0) {
 		turn(&coordinator);
+		service_ready("training");
 		r = loop_run(&coordinator.loop);
+		service_leaving();
 		finish(&coordinator);
 	}
 	if (r < 0)

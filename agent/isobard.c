@@ -13,13 +13,17 @@
 
 #include "agent/base/log.h"
 #include "agent/base/loop.h"
+#include "agent/base/service.h"
 #include "agent/conf/conf.h"
 #include "agent/node/node.h"
 
 /* Exit status: done or ended by a signal, failed, wrong usage or configuration. */
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-enum action { RUN = 1, CHECK, INIT, JOIN };
+/* A service manager that saw nothing of us for so many ticks may take us for hung. */
+#define WATCHDOG_TICKS 5u
+
+enum action { RUN = 1, CHECK, INIT, JOIN, RESTORE };
 
 struct agent {
 	struct loop loop;
@@ -28,12 +32,13 @@ struct agent {
 
 static void usage(FILE *out)
 {
-	fputs("usage: isobard [-n | --init [--join]] [-f FILE]\n"
+	fputs("usage: isobard [-n | --init [--join] | --restore] [-f FILE]\n"
 	      "\n"
 	      "  -f, --file FILE   configuration (default " ISO_SYSCONFDIR "/isobar/isobard.conf)\n"
 	      "  -n, --check       check the configuration and exit\n"
 	      "      --init        make the journal of a new node and exit\n"
 	      "      --join        with --init: of one that a running cluster will admit\n"
+	      "      --restore     do what on-exit says, for an agent that was killed\n"
 	      "  -h, --help        show this\n"
 	      "  -V, --version     show the version\n",
 	      out);
@@ -53,6 +58,17 @@ static void on_signal(struct loop_source *source, short revents)
 	}
 	log_info("got SIG%s, leaving", sigabbrev_np(signal_number));
 	loop_quit(&agent->loop);
+}
+
+static void tell_ready(const struct conf *conf, const struct node *node)
+{
+	char text[NODE_TEXT_BYTES];
+
+	log_info("%snode %s of cluster %s: ready",
+		 conf->dry_run ? "DRY-RUN (no limit is written): " : "", conf->node, conf->cluster);
+	node_describe(node, text);
+	service_ready(text);
+	service_watchdog(WATCHDOG_TICKS * conf->trading.tick_ns);
 }
 
 static int run(const struct conf *conf)
@@ -75,10 +91,9 @@ static int run(const struct conf *conf)
 	else
 		r = node_open(conf, zmq_context, &agent.loop, &node, &error);
 	if (r == 0) {
-		log_info("%snode %s of cluster %s: ready",
-			 conf->dry_run ? "DRY-RUN (no limit is written): " : "", conf->node,
-			 conf->cluster);
+		tell_ready(conf, node);
 		r = loop_run(&agent.loop);
+		service_leaving();
 		if (r < 0)
 			error_errno(&error, r, "event loop");
 		else if (node_failed(node))
@@ -107,6 +122,16 @@ static int init(const struct conf *conf, bool join)
 	return EXIT_DONE;
 }
 
+static int restore(const struct conf *conf)
+{
+	struct error error = { 0 };
+
+	if (node_restore(conf, &error) == 0)
+		return EXIT_DONE;
+	log_error("isobard: on exit: %s", error.text);
+	return EXIT_FAILED;
+}
+
 /* The options; returns the exit status to end with, or -1 to go on. */
 static int parse(int argc, char **argv, enum action *ret_action, const char **ret_file)
 {
@@ -115,6 +140,7 @@ static int parse(int argc, char **argv, enum action *ret_action, const char **re
 		{ "check", no_argument, NULL, 'n' },
 		{ "init", no_argument, NULL, 'i' },
 		{ "join", no_argument, NULL, 'j' },
+		{ "restore", no_argument, NULL, 'r' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
@@ -135,6 +161,9 @@ static int parse(int argc, char **argv, enum action *ret_action, const char **re
 			break;
 		case 'j':
 			join = true;
+			break;
+		case 'r':
+			*ret_action = RESTORE;
 			break;
 		case 'h':
 			usage(stdout);
@@ -197,6 +226,8 @@ int main(int argc, char **argv)
 		return init(&conf, false);
 	case JOIN:
 		return init(&conf, true);
+	case RESTORE:
+		return restore(&conf);
 	case RUN:
 		break;
 	}

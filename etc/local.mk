@@ -22,3 +22,16 @@ dist_scenarios_DATA = \
 	%D%/scenarios/share-moving \
 	%D%/scenarios/slow-down \
 	%D%/scenarios/uneven-tasks
+
+# For systemd.  Paths are filled in by make: they may hang on its prefix.
+systemdsystemunit_DATA = %D%/systemd/isobard@.service %D%/systemd/isobar-coordinator@.service
+sysusersdir = $(prefix)/lib/sysusers.d
+dist_sysusers_DATA = %D%/sysusers.d/isobar.conf
+tmpfilesdir = $(prefix)/lib/tmpfiles.d
+tmpfiles_DATA = %D%/tmpfiles.d/isobar.conf
+etc_filled = $(systemdsystemunit_DATA) $(tmpfiles_DATA)
+EXTRA_DIST += $(etc_filled:=.in)
+CLEANFILES += $(etc_filled)
+$(etc_filled): %: %.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed -e 's|[@]sbindir[@]|$(sbindir)|g' \
+		-e 's|[@]sysconfdir[@]|$(sysconfdir)|g' $(srcdir)/$@.in >$@.new && mv $@.new $@

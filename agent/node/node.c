@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -246,6 +247,26 @@ struct node *node_close(struct node *node)
 	free(node->trade_memory);
 	free(node);
 	return NULL;
+}
+
+int node_restore(const struct conf *conf, struct error *reterr)
+{
+	char saved[sizeof(conf->state_directory) + sizeof("/limit-before")];
+	struct node node = { .conf = conf };
+	int r;
+
+	snprintf(saved, sizeof(saved), "%s/limit-before", conf->state_directory);
+	if (conf->on_exit == CONF_ON_EXIT_KEEP || conf->dry_run || access(saved, F_OK) < 0)
+		return 0;
+	node.loop = &(struct loop){ 0 };
+	r = open_control(&node, reterr); /* its lock: nobody else is at it */
+	if (r == 0)
+		r = job_open(conf, conf->floor_ucpu, &node.job, reterr);
+	if (r == 0)
+		r = job_leave(node.job, reterr);
+	job_close(node.job);
+	control_close(node.control);
+	return r;
 }
 
 bool node_failed(const struct node *node)

@@ -39,6 +39,16 @@ int node_open(const struct conf *conf, void *zmq_context, struct loop *loop,
  */
 struct node *node_close(struct node *node);
 
+/*
+ * What on-exit says, in the place of an agent that was killed.  -EBUSY or whatever
+ * the lock says: one is running; nothing is done then.
+ */
+int node_restore(const struct conf *conf, struct error *reterr);
+
+/* How the node is, on one line. */
+#define NODE_TEXT_BYTES 200u
+void node_describe(const struct node *node, char ret_text[NODE_TEXT_BYTES]);
+
 /* The journal could not be written: nothing may be trusted any more, the program must end. */
 bool node_failed(const struct node *node);
 

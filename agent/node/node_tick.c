@@ -10,8 +10,10 @@
 
 #include "agent/base/clock.h"
 #include "agent/base/log.h"
+#include "agent/base/service.h"
 #include "agent/node/crash.h"
 #include "agent/node/node_private.h"
+#include "lib/quantity.h"
 
 /* One tick in the order that lib/trade/trade.h demands, and the timer that calls it. */
 
@@ -170,6 +172,27 @@ static void carry_out(struct node *node, uint64_t now_ns)
 		host_pause(node->host);
 }
 
+void node_describe(const struct node *node, char ret_text[NODE_TEXT_BYTES])
+{
+	const struct job_view *view = job_view(node->job);
+	const char *reason, *state = job_state(node->job, &reason);
+
+	snprintf(ret_text, NODE_TEXT_BYTES, "node %.63s: %s, share %.3f CPU, demand %.3f CPU",
+		 node->conf->node, node->standing != NULL ? node->standing : state,
+		 (double)node->entitled_ucpu / ISO_UCPU_PER_CPU,
+		 (double)view->demand_ucpu / ISO_UCPU_PER_CPU);
+}
+
+/* The service manager's watchdog is fed here alone: by what enforces, when it has. */
+static void tell_manager(const struct node *node)
+{
+	char text[NODE_TEXT_BYTES];
+
+	node_describe(node, text);
+	service_status(text);
+	service_alive();
+}
+
 void node_tick(struct node *node, uint64_t now_ns)
 {
 	struct iso_trade_plan plan;
@@ -197,6 +220,7 @@ void node_tick(struct node *node, uint64_t now_ns)
 	}
 	carry_out(node, now_ns);
 	node->ticks++;
+	tell_manager(node);
 }
 
 void node_arm(struct node *node)

@@ -9,6 +9,7 @@ lint_tests = \
 	%D%/maninstall.sh \
 	%D%/purity.sh \
 	%D%/readme.sh \
-	%D%/tidy.sh
+	%D%/tidy.sh \
+	%D%/units.sh
 dist_check_SCRIPTS += $(lint_tests)
 TESTS += $(lint_tests)

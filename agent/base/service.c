@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "agent/base/service.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifdef HAVE_SYSTEMD
+#include <systemd/sd-daemon.h>
+
+static struct {
+	char status[256]; /* the last that was sent */
+	bool is_watched;
+} service;
+
+static void send_text(const char *text)
+{
+	(void)sd_notify(0, text);
+}
+
+void service_ready(const char *status)
+{
+	char text[sizeof(service.status) + 32];
+
+	snprintf(service.status, sizeof(service.status), "%s", status);
+	snprintf(text, sizeof(text), "READY=1\nSTATUS=%s", service.status);
+	send_text(text);
+}
+
+void service_status(const char *status)
+{
+	char text[sizeof(service.status) + 32];
+
+	if (strncmp(status, service.status, sizeof(service.status) - 1) == 0)
+		return;
+	snprintf(service.status, sizeof(service.status), "%s", status);
+	snprintf(text, sizeof(text), "STATUS=%s", service.status);
+	send_text(text);
+}
+
+void service_leaving(void)
+{
+	send_text("STOPPING=1\nSTATUS=ending");
+}
+
+void service_watchdog(uint64_t least_ns)
+{
+	uint64_t least_us = least_ns / 1000, watchdog_us;
+	char text[64];
+
+	service.is_watched = sd_watchdog_enabled(0, &watchdog_us) > 0;
+	if (!service.is_watched || watchdog_us >= least_us)
+		return;
+	snprintf(text, sizeof(text), "WATCHDOG_USEC=%" PRIu64, least_us);
+	send_text(text);
+}
+
+void service_alive(void)
+{
+	if (service.is_watched)
+		send_text("WATCHDOG=1");
+}
+
+#else
+
+void service_ready(const char *status)
+{
+	(void)status;
+}
+
+void service_status(const char *status)
+{
+	(void)status;
+}
+
+void service_leaving(void)
+{
+}
+
+void service_watchdog(uint64_t least_ns)
+{
+	(void)least_ns;
+}
+
+void service_alive(void)
+{
+}
+
+#endif

@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# systemd finds no fault with the units, and their exposure, as it rates it, only falls:
+# whoever lowers one lowers its bound here.
+set -eu
+# shellcheck disable=SC2154 # from the Makefile
+command -v systemd-analyze >/dev/null || {
+	echo 'no systemd-analyze'
+	exit 77
+}
+work=$(mktemp -d /tmp/isobar-units.XXXXXX)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+check() { # UNIT EXPOSURE-TIMES-TEN
+	# The programs as built: an installed one may be older, or none.
+	sed -E "s,=.*/sbin/(isobard|isobar-coordinator)\>,=$top_builddir/agent/\1," \
+		"$top_builddir/etc/systemd/$1" >"$work/$1"
+	# Not this system's other units: what is said of ours alone.
+	systemd-analyze verify --man=no "$work/$1" 2>&1 | grep -F "${1%.service}" >"$work/said" || true
+	[ ! -s "$work/said" ] || {
+		cat "$work/said"
+		failures=$((failures + 1))
+	}
+	exposure=$(systemd-analyze security --offline=true "$work/$1" |
+		sed -n 's/.*Overall exposure level[^0-9]*: \([0-9]*\)\.\([0-9]\).*/\1\2/p')
+	echo "$1: exposure $exposure of 100, bound $2"
+	[ "${exposure:-100}" -le "$2" ] || failures=$((failures + 1))
+}
+
+check isobard@.service 43
+check isobar-coordinator@.service 15
+[ "$failures" -eq 0 ]
