@@ -51,7 +51,11 @@ lib_libhot_a_SOURCES = \
 	lib/hot.h \
 	lib/model/quadratic.c lib/model/quadratic.h \
 	lib/model/relu.c lib/model/relu.h \
+	lib/quant/codec.c lib/quant/codec.h \
+	lib/quant/pack.c lib/quant/pack.h \
 	lib/quant/quant_vector.c lib/quant/quant_vector.h \
+	lib/quant/stream.c lib/quant/stream.h lib/quant/stream_state.h \
+	lib/quant/stream_decode.c \
 	lib/sgd/rule_vector.c lib/sgd/rule_vector.h \
 	lib/sgd/step.c lib/sgd/step.h \
 	lib/track/flow.c lib/track/flow.h

@@ -9,6 +9,7 @@ unit_tests += \
 	tests/unit/quant_vector \
 	tests/unit/pair \
 	tests/unit/ras \
+	tests/unit/stream \
 	tests/unit/rule_async \
 	tests/unit/rule_round \
 	tests/unit/rule_table \
