@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+#include "lib/graph/parts.h"
+
 static void assert_valid(const struct iso_graph *graph)
 {
 	assert(graph->nodes >= 1);
@@ -206,31 +208,14 @@ void iso_graph_degrees(const struct iso_graph *graph, uint32_t *ret_degree)
 	}
 }
 
-static uint32_t root_of(uint32_t *parent, uint32_t i)
-{
-	while (parent[i] != i) {
-		parent[i] = parent[parent[i]];
-		i = parent[i];
-	}
-	return i;
-}
-
 bool iso_graph_connected(const struct iso_graph *graph, uint32_t *scratch)
 {
 	uint32_t parts = graph->nodes;
 
 	assert_valid(graph);
-	for (uint32_t i = 0; i < graph->nodes; i++)
-		scratch[i] = i;
-	for (uint32_t k = 0; k < graph->edge_count; k++) {
-		uint32_t a = root_of(scratch, graph->edges[k].low);
-		uint32_t b = root_of(scratch, graph->edges[k].high);
-
-		if (a == b)
-			continue;
-		scratch[a] = b;
-		parts--;
-	}
+	iso_parts_start(scratch, graph->nodes);
+	for (uint32_t k = 0; k < graph->edge_count; k++)
+		parts -= iso_parts_join(scratch, graph->edges[k].low, graph->edges[k].high);
 	return parts == 1;
 }
 

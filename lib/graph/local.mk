@@ -1,5 +1,7 @@
-# Topologies: edges, arcs, weights.
+# Topologies: edges, arcs, weights, switching.
 lib_libisobar_a_SOURCES += \
 	%D%/arcs.c %D%/arcs.h \
 	%D%/graph.c %D%/graph.h \
+	%D%/parts.h \
+	%D%/switching.c %D%/switching.h \
 	%D%/weights.c %D%/weights.h

@@ -19,7 +19,6 @@ void iso_graph_weights(const struct iso_graph *graph, enum iso_weights_kind kind
 	uint32_t most = largest(degrees, graph->nodes);
 
 	assert(kind == ISO_WEIGHTS_METROPOLIS || kind == ISO_WEIGHTS_MAX_DEGREE);
-	assert(graph->edge_count == 0 || most >= 1);
 	assert(most < graph->nodes);
 	for (uint32_t k = 0; k < graph->edge_count; k++) {
 		struct iso_graph_edge edge = graph->edges[k];
@@ -27,6 +26,6 @@ void iso_graph_weights(const struct iso_graph *graph, enum iso_weights_kind kind
 
 		ret_weights[k] = iso_graph_metropolis(own ? degrees[edge.low] : most,
 						      own ? degrees[edge.high] : most);
-		assert(ret_weights[k] > 0 && ret_weights[k] <= 0.5);
+		assert(ret_weights[k] > 0 && ret_weights[k] <= 1);
 	}
 }

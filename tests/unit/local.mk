@@ -16,6 +16,7 @@ include tests/unit/learn.mk
 unit_tests += %D%/drift %D%/quota
 
 include tests/unit/track.mk
+include tests/unit/graph.mk
 include tests/unit/trade.mk
 unit_tests += %D%/scenario %D%/speeds %D%/split %D%/times %D%/training
 

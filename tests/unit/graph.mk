@@ -1,0 +1,2 @@
+# Topologies.
+unit_tests += %D%/arcs %D%/graph %D%/switching
