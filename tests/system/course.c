@@ -61,14 +61,27 @@ const struct combination course_combinations[] = {
 const int course_combinations_count =
     (int)(sizeof(course_combinations) / sizeof(course_combinations[0]));
 
-void course_open(struct course *course)
+struct course course_shared;
+
+static void open_course(void)
 {
-	crew_open(&course->crew);
+	crew_open(&course_shared.crew);
 }
 
-void course_close(struct course *course)
+static void close_course(void)
 {
-	crew_close(&course->crew);
+	crew_close(&course_shared.crew);
+}
+
+TCase *course_tcase_create(const char *name)
+{
+	TCase *tcase = tcase_create(name);
+
+	crew_prepare();
+	tcase_add_unchecked_fixture(tcase, NULL, crew_finish);
+	tcase_add_checked_fixture(tcase, open_course, close_course);
+	tcase_set_timeout(tcase, 180);
+	return tcase;
 }
 
 static void configure(struct course *course, const char *more, const char *allocation)

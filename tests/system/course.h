@@ -2,6 +2,8 @@
 #ifndef ISO_TESTS_COURSE_H
 #define ISO_TESTS_COURSE_H
 
+#include <check.h>
+
 #include "tests/system/crew.h"
 
 /*
@@ -30,8 +32,12 @@ struct course {
 	struct crew crew;
 };
 
-void course_open(struct course *course);
-void course_close(struct course *course);
+/*
+ * Tests that each have this course to themselves, with its folder and groups;
+ * the whole program is skipped where there can be none.
+ */
+extern struct course course_shared;
+TCase *course_tcase_create(const char *name);
 
 /* Writes the configuration for the combination, and `more` in section training. */
 void course_configure(struct course *course, int combination, const char *more);

@@ -18,18 +18,8 @@
  * allocation, and goes on exactly where its checkpoint is.
  */
 
-static struct course course;
-static struct crew *const crew = &course.crew;
-
-static void open_course(void)
-{
-	course_open(&course);
-}
-
-static void close_course(void)
-{
-	course_close(&course);
-}
+static struct course *const course = &course_shared;
+static struct crew *const crew = &course_shared.crew;
 
 static void write_checkpoint(void)
 {
@@ -79,16 +69,16 @@ START_TEST(a_killed_coordinator_goes_on_where_its_checkpoint_is)
 {
 	size_t size_before, size_after;
 
-	course_configure(&course, _i, "partition = iid");
+	course_configure(course, _i, "partition = iid");
 	cluster_start_coordinator(&crew->cluster, NULL);
 	for (unsigned i = 0; i < CLUSTER_WORKERS; i++)
 		crew_start(crew, i, COURSE_SHARE_UCPU);
-	course_goes_on(&course, 15 * COURSE_BATCH, "with all three");
-	json_t *status = course_look(&course);
+	course_goes_on(course, 15 * COURSE_BATCH, "with all three");
+	json_t *status = course_look(course);
 	double used = course_used(status);
 	json_decref(status);
 	write_checkpoint();
-	course_goes_on(&course, 3 * COURSE_BATCH, "after the checkpoint");
+	course_goes_on(course, 3 * COURSE_BATCH, "after the checkpoint");
 	cluster_kill(&crew->cluster.coordinator, SIGKILL);
 	for (unsigned i = 0; i < CLUSTER_WORKERS; i++)
 		crew_end(crew, i, SIGKILL);
@@ -96,7 +86,7 @@ START_TEST(a_killed_coordinator_goes_on_where_its_checkpoint_is)
 	/* It writes what it has read before it listens, under a new term: that and the checksum. */
 	uint8_t *before = read_checkpoint(&size_before);
 	cluster_start_coordinator(&crew->cluster, "--resume");
-	status = course_look(&course);
+	status = course_look(course);
 	uint8_t *after = read_checkpoint(&size_after);
 	ck_assert_uint_eq(size_before, size_after);
 	ck_assert_uint_ge(differences(before, after, size_before), 1);
@@ -110,8 +100,8 @@ START_TEST(a_killed_coordinator_goes_on_where_its_checkpoint_is)
 
 	for (unsigned i = 0; i < CLUSTER_WORKERS; i++)
 		crew_start(crew, i, COURSE_SHARE_UCPU);
-	course_goes_on(&course, 20 * COURSE_BATCH, "after the kill");
-	json_t *report = course_end(&course);
+	course_goes_on(course, 20 * COURSE_BATCH, "after the kill");
+	json_t *report = course_end(course);
 	ck_assert_double_ge(course_used(report), used + 20 * COURSE_BATCH);
 	course_check_learnt(report);
 	json_decref(report);
@@ -121,12 +111,8 @@ END_TEST
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("resume");
-	TCase *tcase = tcase_create("methods");
+	TCase *tcase = course_tcase_create("methods");
 
-	crew_prepare();
-	tcase_add_unchecked_fixture(tcase, NULL, crew_finish);
-	tcase_add_checked_fixture(tcase, open_course, close_course);
-	tcase_set_timeout(tcase, 180);
 	tcase_add_loop_test(tcase, a_killed_coordinator_goes_on_where_its_checkpoint_is, 0,
 			    course_combinations_count);
 	suite_add_tcase(suite, tcase);

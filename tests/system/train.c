@@ -15,18 +15,8 @@
  * and every gradient is accounted for.
  */
 
-static struct course course;
-static struct crew *const crew = &course.crew;
-
-static void open_course(void)
-{
-	course_open(&course);
-}
-
-static void close_course(void)
-{
-	course_close(&course);
-}
+static struct course *const course = &course_shared;
+static struct crew *const crew = &course_shared.crew;
 
 /*
  * By the workers' own count, which they give once a second: the coordinator
@@ -49,29 +39,29 @@ static void check_computed(const json_t *report)
 
 START_TEST(a_slow_a_killed_and_a_late_worker_do_no_harm)
 {
-	course_configure(&course, _i, "partition = dirichlet");
+	course_configure(course, _i, "partition = dirichlet");
 	cluster_start_coordinator(&crew->cluster, NULL);
 	crew_start(crew, 0, COURSE_SHARE_UCPU);
 	crew_start(crew, 1, COURSE_SHARE_UCPU);
-	course_goes_on(&course, 10 * COURSE_BATCH, "with two of three");
+	course_goes_on(course, 10 * COURSE_BATCH, "with two of three");
 
 	crew_limit(crew, 1, COURSE_SHARE_UCPU / 10);
-	course_goes_on(&course, 10 * COURSE_BATCH, "with a slow worker");
+	course_goes_on(course, 10 * COURSE_BATCH, "with a slow worker");
 
-	double before = course_tasks(&course, 0);
+	double before = course_tasks(course, 0);
 	crew_end(crew, 0, SIGKILL);
-	course_goes_on(&course, 4 * COURSE_BATCH, "without a killed worker");
+	course_goes_on(course, 4 * COURSE_BATCH, "without a killed worker");
 	crew_start(crew, 0, COURSE_SHARE_UCPU);
-	if (!course.combination->leaves_out)
-		course_takes_part(&course, 0, before);
+	if (!course->combination->leaves_out)
+		course_takes_part(course, 0, before);
 
 	crew_start(crew, 2, COURSE_SHARE_UCPU);
-	if (!course.combination->leaves_out)
-		course_takes_part(&course, 2, 0);
+	if (!course->combination->leaves_out)
+		course_takes_part(course, 2, 0);
 	crew_limit(crew, 1, COURSE_SHARE_UCPU);
-	course_goes_on(&course, 20 * COURSE_BATCH, "with all three");
+	course_goes_on(course, 20 * COURSE_BATCH, "with all three");
 
-	json_t *report = course_end(&course);
+	json_t *report = course_end(course);
 	course_check_learnt(report);
 	check_computed(report);
 	json_decref(report);
@@ -102,21 +92,21 @@ START_TEST(ofta_goes_by_the_profile_of_an_earlier_run)
 	char path[128];
 
 	snprintf(path, sizeof(path), "%s/profile", crew->cluster.folder);
-	course_configure_allocation(&course, "ata", path);
+	course_configure_allocation(course, "ata", path);
 	cluster_start_coordinator(&crew->cluster, NULL);
 	for (unsigned i = 0; i < CLUSTER_WORKERS; i++)
 		crew_start(crew, i, share_ucpu[i]);
-	course_goes_on(&course, 20 * COURSE_BATCH, "while it learns");
-	json_decref(course_end(&course));
+	course_goes_on(course, 20 * COURSE_BATCH, "while it learns");
+	json_decref(course_end(course));
 	best_allocation(path, share_ucpu, best);
 	ck_assert_uint_gt(best[0], best[1]);
 	ck_assert_uint_gt(best[1], best[2]);
 
-	course_configure_allocation(&course, "ofta", path);
+	course_configure_allocation(course, "ofta", path);
 	cluster_start_coordinator(&crew->cluster, "--restart");
 	for (int looks = 0; looks < 20; looks++) {
-		course_goes_on(&course, 1, "with what is known");
-		json_t *status = course_look(&course);
+		course_goes_on(course, 1, "with what is known");
+		json_t *status = course_look(course);
 		ck_assert_str_eq(json_string_value(json_object_get(status, "allocation")), "ofta");
 		for (unsigned i = 0; i < CLUSTER_WORKERS; i++)
 			ck_assert_double_eq(course_number(course_worker(status, i), "allocation"),
@@ -129,12 +119,8 @@ END_TEST
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("train");
-	TCase *tcase = tcase_create("methods");
+	TCase *tcase = course_tcase_create("methods");
 
-	crew_prepare();
-	tcase_add_unchecked_fixture(tcase, NULL, crew_finish);
-	tcase_add_checked_fixture(tcase, open_course, close_course);
-	tcase_set_timeout(tcase, 180);
 	tcase_add_loop_test(tcase, a_slow_a_killed_and_a_late_worker_do_no_harm, 0,
 			    course_combinations_count);
 	tcase_add_test(tcase, ofta_goes_by_the_profile_of_an_earlier_run);
