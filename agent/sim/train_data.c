@@ -21,9 +21,9 @@ struct train_data {
 	struct iso_model model;
 	uint32_t params;
 	uint64_t seed;
+	struct iso_partition_config partition;
 	/* Owns: all below. */
 	uint32_t *order; /* of the training samples, part by part; the ones measured first */
-	uint32_t part_size;
 	uint32_t measured; /* samples of `measure` */
 	uint32_t *measure;
 	uint32_t *drawn; /* a mini-batch, or a chunk of those measured */
@@ -69,7 +69,8 @@ static int make_parts(struct train_data *data, struct error *reterr)
 	uint32_t samples = data->train.samples;
 	uint32_t *workspace = calloc(iso_partition_workspace(&config, samples), sizeof(*workspace));
 
-	data->order = calloc(samples, sizeof(*data->order));
+	data->partition = config;
+	data->order = calloc(iso_partition_room(&config, samples), sizeof(*data->order));
 	if (workspace == NULL || data->order == NULL) {
 		free(workspace);
 		return error_errno(reterr, -ENOMEM, "%u samples", samples);
@@ -83,11 +84,10 @@ static int make_parts(struct train_data *data, struct error *reterr)
 		return error_set(reterr, -EINVAL,
 				 "section data: %u samples cannot be split so among %u workers",
 				 samples, config.parts);
-	data->part_size = iso_partition_size(&config, samples);
-	if (data->part_size < (uint64_t)scenario->data.samples_per_task)
+	uint32_t least = iso_partition_least(&config, samples);
+	if (least < (uint64_t)scenario->data.samples_per_task)
 		return error_set(reterr, -EINVAL,
-				 "section data: a worker has %u samples, less than a task",
-				 data->part_size);
+				 "section data: a worker has %u samples, less than a task", least);
 	return 0;
 }
 
@@ -96,9 +96,8 @@ static int choose_measured(struct train_data *data, struct error *reterr)
 {
 	const struct scenario *scenario = data->scenario;
 	bool tested = scenario->problem.measure == SCENARIO_ACCURACY;
-	uint32_t parts =
-	    scenario->data.partition == SCENARIO_SHARED ? 1 : (uint32_t)scenario->workers;
-	uint32_t samples = tested ? data->test.samples : parts * data->part_size;
+	uint32_t samples = tested ? data->test.samples
+				  : iso_partition_used(&data->partition, data->train.samples);
 	struct iso_rng rng = { (uint64_t)scenario->data.partition_seed };
 
 	data->measure = calloc(samples, sizeof(*data->measure));
@@ -207,11 +206,11 @@ double train_data_gradient(struct train_data *data, uint32_t worker, const float
 			   struct iso_rng *rng, float *ret_gradient)
 {
 	uint32_t count = (uint32_t)data->scenario->data.samples_per_task;
-	const uint32_t *part = data->order;
+	bool shared = data->scenario->data.partition == SCENARIO_SHARED;
+	struct iso_part part =
+	    iso_partition_part(&data->partition, data->train.samples, shared ? 0 : worker);
 
-	if (data->scenario->data.partition != SCENARIO_SHARED)
-		part += (size_t)worker * data->part_size;
-	iso_batch_draw(iso_rng_next(rng), part, data->part_size, count, data->drawn);
+	iso_batch_draw(iso_rng_next(rng), data->order + part.first, part.count, count, data->drawn);
 	struct iso_model_batch batch = gather(data, &data->train, data->drawn, count);
 	return iso_model_gradient(&data->model, x, &batch, data->workspace, ret_gradient);
 }

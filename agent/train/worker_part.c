@@ -74,8 +74,7 @@ static const char *take_objective(const struct iso_train_welcome *welcome,
 	}
 	if (welcome->workers > data->samples)
 		return "more workers than samples";
-	if (welcome->samples_max > ISO_BATCH_MAX ||
-	    welcome->samples_max > data->samples / welcome->workers)
+	if (welcome->samples_max > ISO_BATCH_MAX)
 		return "a task wants more samples than the worker has";
 	if (welcome->partition == ISO_PARTITION_DIRICHLET && data->labels == NULL)
 		return "the data have no classes to be partitioned by";
@@ -99,7 +98,13 @@ const char *part_take(struct part *part, const struct iso_train_welcome *welcome
 	if (why != NULL)
 		return why;
 
-	uint32_t *order = calloc(data->samples, sizeof(*order));
+	if (iso_partition_check(&config, data->samples) != ISO_OK)
+		return "the data cannot be partitioned so";
+	struct iso_part mine = iso_partition_part(&config, data->samples, welcome->worker);
+	if (welcome->samples_max > mine.count)
+		return "a task wants more samples than the worker has";
+
+	uint32_t *order = calloc(iso_partition_room(&config, data->samples), sizeof(*order));
 	uint32_t *workspace =
 	    calloc(iso_partition_workspace(&config, data->samples), sizeof(*workspace));
 	if (order == NULL || workspace == NULL)
@@ -114,12 +119,11 @@ const char *part_take(struct part *part, const struct iso_train_welcome *welcome
 	free(part->order);
 	part->order = order;
 
-	uint32_t size = iso_partition_size(&config, data->samples);
 	*ret_lesson = (struct lesson){
 		.objective = objective,
 		.data = data,
-		.part = order + (size_t)welcome->worker * size,
-		.part_samples = size,
+		.part = order + mine.first,
+		.part_samples = mine.count,
 		.samples_max = welcome->samples_max,
 	};
 	return NULL;

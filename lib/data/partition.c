@@ -10,15 +10,108 @@
 
 #define CLASSES_MAX 256u
 
-uint32_t iso_partition_size(const struct iso_partition_config *config, uint32_t samples)
+/* 0 for equal parts. */
+static uint64_t sizes_sum(const struct iso_partition_config *config)
 {
-	return samples / config->parts;
+	uint64_t sum = 0;
+
+	for (uint32_t j = 0; j < config->parts && config->sizes != NULL; j++)
+		sum += config->sizes[j];
+	return sum;
+}
+
+static bool sizes_valid(const struct iso_partition_config *config, uint32_t samples)
+{
+	uint64_t sum = sizes_sum(config);
+
+	for (uint32_t j = 0; j < config->parts; j++)
+		if (config->sizes[j] == 0 || (uint64_t)samples * config->sizes[j] < sum)
+			return false;
+	return true;
+}
+
+static bool kind_valid(const struct iso_partition_config *config, uint32_t samples)
+{
+	switch (config->kind) {
+	case ISO_PARTITION_IID: return true;
+	case ISO_PARTITION_DIRICHLET:
+		return config->classes > 0 && config->classes <= CLASSES_MAX && config->alpha > 0 &&
+		       config->alpha < HUGE_VAL;
+	case ISO_PARTITION_OVERLAP:
+		return config->sizes == NULL && config->overlap > 0 && config->overlap <= 1 &&
+		       round(config->overlap * samples) * config->parts >= samples;
+	}
+	return false;
+}
+
+enum iso_status iso_partition_check(const struct iso_partition_config *config, uint32_t samples)
+{
+	bool is_valid = config->parts > 0 && samples >= config->parts &&
+			kind_valid(config, samples) &&
+			(config->sizes == NULL || sizes_valid(config, samples));
+
+	return is_valid ? ISO_OK : ISO_E_RANGE;
+}
+
+static uint32_t part_count(const struct iso_partition_config *config, uint32_t samples,
+			   uint64_t sum, uint32_t part)
+{
+	if (config->kind == ISO_PARTITION_OVERLAP)
+		return (uint32_t)round(config->overlap * samples);
+	if (config->sizes == NULL)
+		return samples / config->parts;
+	return (uint32_t)((uint64_t)samples * config->sizes[part] / sum);
+}
+
+struct iso_part iso_partition_part(const struct iso_partition_config *config, uint32_t samples,
+				   uint32_t part)
+{
+	uint64_t sum = sizes_sum(config);
+	struct iso_part place = { 0, part_count(config, samples, sum, part) };
+
+	assert(part < config->parts);
+	if (config->kind == ISO_PARTITION_OVERLAP)
+		place.first = (uint32_t)((uint64_t)samples * part / config->parts);
+	else if (config->sizes == NULL)
+		place.first = part * place.count;
+	else
+		for (uint32_t j = 0; j < part; j++)
+			place.first += part_count(config, samples, sum, j);
+	return place;
+}
+
+uint32_t iso_partition_least(const struct iso_partition_config *config, uint32_t samples)
+{
+	uint64_t sum = sizes_sum(config);
+	uint32_t least = samples;
+
+	for (uint32_t j = 0; j < config->parts; j++) {
+		uint32_t count = part_count(config, samples, sum, j);
+
+		least = count < least ? count : least;
+	}
+	return least;
+}
+
+uint32_t iso_partition_used(const struct iso_partition_config *config, uint32_t samples)
+{
+	struct iso_part last = iso_partition_part(config, samples, config->parts - 1);
+
+	if (config->kind == ISO_PARTITION_OVERLAP)
+		return samples;
+	return last.first + last.count;
 }
 
 size_t iso_partition_workspace(const struct iso_partition_config *config, uint32_t samples)
 {
 	(void)config;
 	return samples;
+}
+
+size_t iso_partition_room(const struct iso_partition_config *config, uint32_t samples)
+{
+	/* The circle goes on where it began. */
+	return config->kind == ISO_PARTITION_OVERLAP ? 2 * (size_t)samples : samples;
 }
 
 /* The shuffled samples of each class, one class behind the other; taken from the end. */
@@ -130,35 +223,26 @@ static void partition_dirichlet(const struct iso_partition_config *config, const
 {
 	struct iso_rng rng = { config->seed };
 	struct pools pools = { .samples = workspace, .classes = config->classes };
-	uint32_t size = iso_partition_size(config, samples);
+	uint64_t sum = sizes_sum(config);
 	double weights[CLASSES_MAX];
 	uint32_t counts[CLASSES_MAX];
 
-	fill_pools(&rng, labels, samples, size * config->parts, &pools);
+	fill_pools(&rng, labels, samples, iso_partition_used(config, samples), &pools);
 	for (uint32_t j = 0; j < config->parts; j++) {
-		uint32_t *part = ret_order + (size_t)j * size;
+		uint32_t size = part_count(config, samples, sum, j);
 
 		draw_proportions(&rng, config->alpha, config->classes, weights);
 		apportion(weights, config->classes, size, counts);
-		fill_part(&pools, counts, size, part);
-		iso_draw_shuffle(&rng, part, size);
+		fill_part(&pools, counts, size, ret_order);
+		iso_draw_shuffle(&rng, ret_order, size);
+		ret_order += size;
 	}
-}
-
-static bool config_valid(const struct iso_partition_config *config, uint32_t samples)
-{
-	if (config->parts == 0 || samples < config->parts)
-		return false;
-	if (config->kind == ISO_PARTITION_IID)
-		return true;
-	return config->kind == ISO_PARTITION_DIRICHLET && config->classes > 0 &&
-	       config->classes <= CLASSES_MAX && config->alpha > 0 && config->alpha < HUGE_VAL;
 }
 
 enum iso_status iso_partition(const struct iso_partition_config *config, const uint8_t *labels,
 			      uint32_t samples, uint32_t *workspace, uint32_t *ret_order)
 {
-	if (!config_valid(config, samples))
+	if (iso_partition_check(config, samples) != ISO_OK)
 		return ISO_E_RANGE;
 	if (config->kind == ISO_PARTITION_DIRICHLET) {
 		for (uint32_t i = 0; i < samples; i++)
@@ -171,5 +255,7 @@ enum iso_status iso_partition(const struct iso_partition_config *config, const u
 	for (uint32_t i = 0; i < samples; i++)
 		ret_order[i] = i;
 	iso_draw_shuffle(&rng, ret_order, samples);
+	if (config->kind == ISO_PARTITION_OVERLAP)
+		memcpy(ret_order + samples, ret_order, samples * sizeof(*ret_order));
 	return ISO_OK;
 }

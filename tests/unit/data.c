@@ -113,7 +113,7 @@ static void check_disjoint(uint32_t used)
 /* Mean over the parts of the largest class's proportion. */
 static double one_sidedness(const struct iso_partition_config *config)
 {
-	uint32_t size = iso_partition_size(config, SAMPLES);
+	uint32_t size = iso_partition_least(config, SAMPLES);
 	double sum = 0;
 
 	ck_assert_ok(iso_partition(config, labels, SAMPLES, workspace, order));
@@ -138,7 +138,7 @@ START_TEST(parts_are_equal_disjoint_and_as_one_sided_as_asked)
 	struct iso_partition_config harsh = partition(ISO_PARTITION_DIRICHLET, 0.02);
 
 	make_labels();
-	ck_assert_uint_eq(iso_partition_size(&iid, SAMPLES), 300);
+	ck_assert_uint_eq(iso_partition_least(&iid, SAMPLES), 300);
 	/* The largest class has 10/55 of all. */
 	ck_assert_double_eq_tol(one_sidedness(&iid), 0.19, 0.03);
 	/* Equal proportions of unequal classes: the small pools run dry, the large fill in. */
@@ -179,7 +179,9 @@ START_TEST(partitions_work_for_any_size_and_alpha)
 		};
 
 		ck_assert_ok(iso_partition(&config, labels, samples, workspace, order));
-		check_disjoint(iso_partition_size(&config, samples) * config.parts);
+		check_disjoint(iso_partition_used(&config, samples));
+		ck_assert_uint_eq(iso_partition_used(&config, samples),
+				  samples / config.parts * config.parts);
 	}
 }
 END_TEST

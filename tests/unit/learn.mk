@@ -8,6 +8,7 @@ unit_tests += \
 	tests/unit/quadratic \
 	tests/unit/quant_vector \
 	tests/unit/pair \
+	tests/unit/partition \
 	tests/unit/ras \
 	tests/unit/stream \
 	tests/unit/rule_async \
