@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "lib/graph/build.h"
 #include "lib/graph/parts.h"
 
 static void assert_valid(const struct iso_graph *graph)
@@ -49,12 +50,23 @@ static void sift(struct iso_graph_edge *heap, uint32_t count, uint32_t root)
 	}
 }
 
+/* In order, and none twice.  Many makers give the edges so. */
+static bool is_sorted(const struct iso_graph *graph)
+{
+	for (uint32_t k = 1; k < graph->edge_count; k++)
+		if (!before(graph->edges[k - 1], graph->edges[k]))
+			return false;
+	return true;
+}
+
 /* Sorts (heap sort: in place, no recursion) and drops doubles. */
 static void normalise(struct iso_graph *graph)
 {
 	struct iso_graph_edge *edges = graph->edges;
 	uint32_t kept = 0;
 
+	if (is_sorted(graph))
+		return;
 	for (uint32_t k = graph->edge_count / 2; k-- > 0;)
 		sift(edges, graph->edge_count, k);
 	for (uint32_t count = graph->edge_count; count > 1; count--) {
@@ -71,8 +83,7 @@ static void normalise(struct iso_graph *graph)
 	assert_valid(graph);
 }
 
-/* Unsorted append; the generators normalise once at their end. */
-static enum iso_status append(struct iso_graph *graph, uint32_t a, uint32_t b)
+enum iso_status iso_graph_append(struct iso_graph *graph, uint32_t a, uint32_t b)
 {
 	if (a == b)
 		return ISO_OK;
@@ -82,11 +93,7 @@ static enum iso_status append(struct iso_graph *graph, uint32_t a, uint32_t b)
 	return ISO_OK;
 }
 
-/*
- * Ends a generator.  The edges before `count` are as they were, so a
- * generator that found no room leaves the graph unchanged.
- */
-static enum iso_status finish(struct iso_graph *graph, uint32_t count, enum iso_status status)
+enum iso_status iso_graph_finish(struct iso_graph *graph, uint32_t count, enum iso_status status)
 {
 	if (status == ISO_OK)
 		normalise(graph);
@@ -104,7 +111,7 @@ enum iso_status iso_graph_add(struct iso_graph *graph, uint32_t a, uint32_t b)
 		if (graph->edges[k].low == edge_of(a, b).low &&
 		    graph->edges[k].high == edge_of(a, b).high)
 			return ISO_OK;
-	return finish(graph, graph->edge_count, append(graph, a, b));
+	return iso_graph_finish(graph, graph->edge_count, iso_graph_append(graph, a, b));
 }
 
 enum iso_status iso_graph_line(struct iso_graph *graph)
@@ -114,8 +121,8 @@ enum iso_status iso_graph_line(struct iso_graph *graph)
 
 	assert_valid(graph);
 	for (uint32_t i = 0; i + 1 < graph->nodes && status == ISO_OK; i++)
-		status = append(graph, i, i + 1);
-	return finish(graph, count, status);
+		status = iso_graph_append(graph, i, i + 1);
+	return iso_graph_finish(graph, count, status);
 }
 
 enum iso_status iso_graph_ring(struct iso_graph *graph)
@@ -125,8 +132,8 @@ enum iso_status iso_graph_ring(struct iso_graph *graph)
 
 	assert_valid(graph);
 	for (uint32_t i = 0; i < graph->nodes && status == ISO_OK; i++)
-		status = append(graph, i, (i + 1) % graph->nodes);
-	return finish(graph, count, status);
+		status = iso_graph_append(graph, i, (i + 1) % graph->nodes);
+	return iso_graph_finish(graph, count, status);
 }
 
 enum iso_status iso_graph_star(struct iso_graph *graph)
@@ -136,8 +143,8 @@ enum iso_status iso_graph_star(struct iso_graph *graph)
 
 	assert_valid(graph);
 	for (uint32_t i = 1; i < graph->nodes && status == ISO_OK; i++)
-		status = append(graph, 0, i);
-	return finish(graph, count, status);
+		status = iso_graph_append(graph, 0, i);
+	return iso_graph_finish(graph, count, status);
 }
 
 enum iso_status iso_graph_complete(struct iso_graph *graph)
@@ -148,8 +155,8 @@ enum iso_status iso_graph_complete(struct iso_graph *graph)
 	assert_valid(graph);
 	for (uint32_t i = 0; i < graph->nodes && status == ISO_OK; i++)
 		for (uint32_t j = i + 1; j < graph->nodes && status == ISO_OK; j++)
-			status = append(graph, i, j);
-	return finish(graph, count, status);
+			status = iso_graph_append(graph, i, j);
+	return iso_graph_finish(graph, count, status);
 }
 
 enum iso_status iso_graph_exponential(struct iso_graph *graph)
@@ -160,8 +167,8 @@ enum iso_status iso_graph_exponential(struct iso_graph *graph)
 	assert_valid(graph);
 	for (uint64_t hop = 1; hop < graph->nodes && status == ISO_OK; hop *= 2)
 		for (uint32_t i = 0; i < graph->nodes && status == ISO_OK; i++)
-			status = append(graph, i, (uint32_t)((i + hop) % graph->nodes));
-	return finish(graph, count, status);
+			status = iso_graph_append(graph, i, (uint32_t)((i + hop) % graph->nodes));
+	return iso_graph_finish(graph, count, status);
 }
 
 enum iso_status iso_graph_grid(struct iso_graph *graph, uint32_t rows, uint32_t columns)
@@ -174,11 +181,11 @@ enum iso_status iso_graph_grid(struct iso_graph *graph, uint32_t rows, uint32_t 
 		return ISO_E_RANGE;
 	for (uint32_t i = 0; i < graph->nodes && status == ISO_OK; i++) {
 		if ((i + 1) % columns != 0)
-			status = append(graph, i, i + 1);
+			status = iso_graph_append(graph, i, i + 1);
 		if (status == ISO_OK && i / columns + 1 < rows)
-			status = append(graph, i, i + columns);
+			status = iso_graph_append(graph, i, i + columns);
 	}
-	return finish(graph, count, status);
+	return iso_graph_finish(graph, count, status);
 }
 
 enum iso_status iso_graph_random(struct iso_graph *graph, uint32_t chords, struct iso_rng *rng)
@@ -188,13 +195,13 @@ enum iso_status iso_graph_random(struct iso_graph *graph, uint32_t chords, struc
 
 	assert_valid(graph);
 	for (uint32_t i = 0; i < graph->nodes && status == ISO_OK; i++)
-		status = append(graph, i, (i + 1) % graph->nodes);
+		status = iso_graph_append(graph, i, (i + 1) % graph->nodes);
 	for (uint32_t k = 0; k < chords && status == ISO_OK; k++) {
 		uint32_t a = (uint32_t)iso_rng_below(rng, graph->nodes);
 
-		status = append(graph, a, (uint32_t)iso_rng_below(rng, graph->nodes));
+		status = iso_graph_append(graph, a, (uint32_t)iso_rng_below(rng, graph->nodes));
 	}
-	return finish(graph, count, status);
+	return iso_graph_finish(graph, count, status);
 }
 
 void iso_graph_degrees(const struct iso_graph *graph, uint32_t *ret_degree)
