@@ -46,7 +46,7 @@ START_TEST(unequal_parts_are_disjoint_and_of_their_sizes)
 	struct iso_rng rng = { test_seed_base() };
 
 	make_labels(&rng);
-	for (int run = 0; run < test_runs(200); run++) {
+	for (int run = 0; run < test_runs(50); run++) {
 		uint32_t sizes[PARTS], samples = 100 + (uint32_t)iso_rng_below(&rng, SAMPLES - 99);
 		struct iso_partition_config config = {
 			.kind = run % 2 == 0 ? ISO_PARTITION_IID : ISO_PARTITION_DIRICHLET,
@@ -82,7 +82,7 @@ START_TEST(overlapping_parts_see_their_fraction_and_all_samples_equally_often)
 {
 	struct iso_rng rng = { test_seed_base() };
 
-	for (int run = 0; run < test_runs(200); run++) {
+	for (int run = 0; run < test_runs(50); run++) {
 		uint32_t parts = 1 + (uint32_t)iso_rng_below(&rng, 30);
 		uint32_t samples = parts + (uint32_t)iso_rng_below(&rng, SAMPLES - parts + 1);
 		double least = 1.0 / parts;
@@ -164,6 +164,7 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("partition");
 	TCase *tcase = tcase_create("parts");
 
+	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, unequal_parts_are_disjoint_and_of_their_sizes);
 	tcase_add_test(tcase, overlapping_parts_see_their_fraction_and_all_samples_equally_often);
 	tcase_add_test(tcase, parts_of_three_quarters);

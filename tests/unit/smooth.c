@@ -380,6 +380,7 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("smooth");
 	TCase *tcase = tcase_create("objectives");
 
+	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, NULL, teardown);
 	tcase_add_loop_test(tcase, is_what_its_formula_says, 0, KINDS);
 	tcase_add_loop_test(tcase, mean_of_the_sample_gradients_is_the_gradient, 0, KINDS);
