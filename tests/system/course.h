@@ -21,6 +21,7 @@ struct combination {
 	const char *allocation; /* section allocation */
 	unsigned extra;		/* tasks that may start in a round besides the batch */
 	double delay_max;	/* that a gradient may have; 0: any */
+	bool knows_means;	/* before the first task: by a profile */
 	bool allots;		/* no more than the batch, and the extra, start in a round */
 	bool leaves_out;	/* may leave a worker without work for good */
 };
