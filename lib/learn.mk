@@ -58,6 +58,7 @@ lib_libhot_a_SOURCES = \
 	lib/quant/stream_decode.c \
 	lib/sgd/rule_vector.c lib/sgd/rule_vector.h \
 	lib/sgd/step.c lib/sgd/step.h \
-	lib/track/flow.c lib/track/flow.h
+	lib/track/flow.c lib/track/flow.h \
+	lib/track/push.c lib/track/push.h
 lib_libhot_a_CFLAGS = $(lib_libisobar_a_CFLAGS) $(HOT_CFLAGS)
 lib_libisobar_a_LIBADD = $(lib_libhot_a_OBJECTS)
