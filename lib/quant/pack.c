@@ -35,29 +35,64 @@ static inline int16_t code_of(uint32_t symbol, unsigned bits)
 	return (int16_t)(symbol == sign ? (uint32_t)ISO_PACK_ESCAPE : code);
 }
 
+/* The same for all lanes at once; whatever registers there are hold them. */
+typedef uint32_t words __attribute__((vector_size(LANES * 4)));
+typedef int16_t row __attribute__((vector_size(LANES * 2)));
+
+static inline void symbols_of(const int16_t *codes, unsigned bits, words *ret_symbols)
+{
+	row code, negative;
+
+	memcpy(&code, codes, sizeof(code));
+	negative = code >> 15;
+	code = ((code ^ negative) - negative) & 0x7fff;
+	code |= negative & (int16_t)(1u << (bits - 1));
+	*ret_symbols = __builtin_convertvector(code, words) & 0xffff;
+}
+
+static inline void codes_of(const words *symbols, unsigned bits, int16_t *ret_codes)
+{
+	const int16_t sign = (int16_t)(1u << (bits - 1));
+	row symbol = __builtin_convertvector(*symbols, row);
+	row negative = (symbol & sign) != 0;
+	row code = ((symbol & (int16_t)(sign - 1)) ^ negative) - negative;
+
+	code |= (symbol == sign) & ISO_PACK_ESCAPE;
+	memcpy(ret_codes, &code, sizeof(code));
+}
+
+static inline void put_words(const words *in, uint8_t *out)
+{
+	words low_first = *in;
+
+	for (unsigned l = 0; iso_swap_le(1) != 1 && l < LANES; l++)
+		low_first[l] = __builtin_bswap32(low_first[l]);
+	memcpy(out, &low_first, sizeof(low_first));
+}
+
+static inline void get_words(const uint8_t *in, words *out)
+{
+	memcpy(out, in, sizeof(*out));
+	for (unsigned l = 0; iso_swap_le(1) != 1 && l < LANES; l++)
+		(*out)[l] = __builtin_bswap32((*out)[l]);
+}
+
 static inline void pack_block(const int16_t *restrict codes, unsigned bits, uint8_t *restrict out)
 {
-	uint32_t words[LANES] = { 0 };
+	words waiting = { 0 }, symbols;
 	unsigned filled = 0;
 
-	for (unsigned row = 0; row < ROWS; row++) {
-		uint32_t symbols[LANES];
-
-		for (unsigned l = 0; l < LANES; l++) {
-			symbols[l] = symbol_of(codes[row * LANES + l], bits);
-			words[l] |= symbols[l] << filled;
-		}
+	for (unsigned r = 0; r < ROWS; r++) {
+		symbols_of(codes + r * LANES, bits, &symbols);
+		waiting |= symbols << filled;
 		filled += bits;
 		if (filled < 32)
 			continue;
+		put_words(&waiting, out);
+		out += sizeof(waiting);
 		filled -= 32;
-		/* A symbol has no bits beyond its own, so nothing is left over if it just fitted.
-		 */
-		for (unsigned l = 0; l < LANES; l++) {
-			iso_put_le(out + 4 * (size_t)l, words[l], 4);
-			words[l] = symbols[l] >> (bits - filled);
-		}
-		out += 4 * (size_t)LANES;
+		/* A symbol has no bits beyond its own: nothing is left over if it just fitted. */
+		waiting = symbols >> (bits - filled);
 	}
 	assert(filled == 0);
 }
@@ -65,30 +100,25 @@ static inline void pack_block(const int16_t *restrict codes, unsigned bits, uint
 static inline void unpack_block(const uint8_t *restrict in, unsigned bits, int16_t *restrict codes)
 {
 	const uint32_t mask = (1u << bits) - 1;
-	uint32_t words[LANES];
-	unsigned used = 32;
+	words waiting = { 0 }, symbols;
+	unsigned left = 0; /* bits in waiting */
 
-	for (unsigned row = 0; row < ROWS; row++) {
-		uint32_t symbols[LANES];
-
-		if (used < 32)
-			for (unsigned l = 0; l < LANES; l++)
-				symbols[l] = words[l] >> used;
-		else
-			for (unsigned l = 0; l < LANES; l++)
-				symbols[l] = 0;
-		used += bits;
-		if (used > 32) {
-			used -= 32;
-			for (unsigned l = 0; l < LANES; l++) {
-				words[l] = (uint32_t)iso_get_le(in + 4 * (size_t)l, 4);
-				symbols[l] |= words[l] << (bits - used);
-			}
-			in += 4 * (size_t)LANES;
+	for (unsigned r = 0; r < ROWS; r++) {
+		symbols = waiting;
+		if (left < bits) {
+			get_words(in, &waiting);
+			in += sizeof(waiting);
+			symbols |= waiting << left;
+			waiting >>= bits - left;
+			left += 32 - bits;
+		} else {
+			waiting >>= bits;
+			left -= bits;
 		}
-		for (unsigned l = 0; l < LANES; l++)
-			codes[row * LANES + l] = code_of(symbols[l] & mask, bits);
+		symbols &= mask;
+		codes_of(&symbols, bits, codes + r * LANES);
 	}
+	assert(left == 0);
 }
 
 /* Fewer than a block, one after the other. */
