@@ -6,33 +6,44 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/quant/quant_vector.h"
 #include "lib/status.h"
 
 /*
- * Floats to the codes of lib/quant/pack.h and back, for one vector whose levels
- * are known: what stream.h puts together.
+ * Floats to the codes of lib/quant/pack.h and back, for a vector whose levels are
+ * known: what lib/quant/stream.h is made of.
  *
- * Log codes +-c stand for +-scale exp(rho (index_max - levels + c)), c in 1..levels;
- * uniform ones for +-c step.
+ *   log      +-c stands for +-to_value exp(rho (index_max - most + c)), c in lowest..most
+ *   uniform  +-c stands for +-c step
+ *
+ * No libm, one rounding an operation, no branch that depends on a value: every
+ * machine gets the same bits, and compilers make SIMD of it.  A level is its
+ * formula's value to 1e-5 of itself, and so are the bounds between two.
  */
 struct iso_codec {
 	unsigned bits;
 	bool is_uniform;
-	bool is_exact;	/* log: what is below the lowest level escapes, else it is zero */
-	float to_level; /* a value times this is compared with the levels; uniform: the step */
-	float to_value; /* a level times this is the value */
-	struct iso_quant_vector quant; /* log */
+	bool is_exact;	/* log: what is below the lowest level escapes; else it is zero */
+	float to_level; /* log: a value times this has its level; uniform: the step */
+	float to_value;
+	/* Log. */
+	int32_t most;	   /* the highest code, iso_pack_most(bits) */
+	int32_t lowest;	   /* the lowest one whose level is a normal float, at least 1 */
+	int32_t index_max; /* of the level of code most */
+	float per_octave;  /* levels in an octave: ln 2 / rho */
+	float octaves;	   /* of one level: rho / ln 2 */
 };
 
+#define ISO_CODEC_RHO_MIN (1.0f / 1024)
+#define ISO_CODEC_RHO_MAX 4.0f
+
 /*
- * Levels of the published quantiser, sgn(v) exp(rho index), the highest that of
- * index_max.  ISO_E_RANGE: rho outside [1/1024, 4], or an index that is no float.
+ * Levels of the published quantiser, sgn(v) exp(rho index), the highest that of index_max.
+ * ISO_E_RANGE: rho is out of its range, or the index is not that of a normal float.
  */
 ISO_MUST_USE enum iso_status iso_codec_init_log(float rho, unsigned bits, int32_t index_max,
 						struct iso_codec *ret_codec);
 
-/* The index_max for values whose largest magnitude is this. */
+/* The index nearest to ln(largest) / rho among those of normal floats; 0 for 0. */
 int32_t iso_codec_index(float rho, float largest);
 
 /*
@@ -46,22 +57,30 @@ int32_t iso_codec_index(float rho, float largest);
 void iso_codec_init_scaled(float rho, unsigned bits, float largest, struct iso_codec *ret_codec);
 
 /*
- * The same at the receiver, from the sender's codec.to_value.  ISO_E_RANGE: rho outside
- * [1/1024, 4], or not 0 and no normal float.
+ * The same at the receiver, from the sender's codec.to_value.  ISO_E_RANGE: rho is out of its
+ * range, or to_value is not 0 and no normal float.
  */
 ISO_MUST_USE enum iso_status iso_codec_init_scale(float rho, unsigned bits, float to_value,
 						  struct iso_codec *ret_codec);
 
-/* step round(v / step), to even.  step > 0. */
+/* step round(v / step), to even.  step: a normal float. */
 void iso_codec_init_uniform(float step, unsigned bits, struct iso_codec *ret_codec);
 
 /*
  * in[n], finite -> codes[n].  Returns how many are escapes: above the uniform
- * levels, or below the log ones if is_exact.
+ * levels, or below the log ones if is_exact.  n <= 2^31.
  */
 size_t iso_codec_encode(const struct iso_codec *codec, const float *in, size_t n, int16_t *codes);
 
-/* codes[n] -> out[n]; an escape is 0. */
+/* codes[n], of those that encode writes -> out[n]; an escape is 0. */
 void iso_codec_decode(const struct iso_codec *codec, const int16_t *codes, size_t n, float *out);
+
+/* What codes[n] are: how many escapes, and whether all others are of those that encode writes. */
+struct iso_codec_tally {
+	size_t escapes;
+	bool is_valid;
+};
+struct iso_codec_tally iso_codec_tally(const struct iso_codec *codec, const int16_t *codes,
+				       size_t n);
 
 #endif

@@ -15,10 +15,6 @@
  */
 
 #define CODES_MAX 32767
-
-/* ln of the normal numbers' ends, and a little inside so that no rounding leaves them. */
-#define LOWEST	-87.3365
-#define HIGHEST 88.7227
 /* Values between two looks at the count of strange ones, which is 32 bits in the loop. */
 #define BLOCK     ((size_t)1 << 20)
 
@@ -141,7 +137,7 @@ static inline float value_of_code(const struct iso_quant_vector *quant, int32_t 
 static void assert_valid(const struct iso_quant_vector *quant)
 {
 	assert(quant->rho > 0);
-	assert(quant->index_min <= quant->index_max);
+	assert(quant->index_min < quant->index_max);
 	assert(quant->index_max - quant->index_min < CODES_MAX);
 }
 
@@ -223,18 +219,21 @@ static float leading(double value, int bits)
 enum iso_status iso_quant_vector_init(float rho, int32_t index_min, int32_t index_max,
 				      struct iso_quant_vector *ret_quant)
 {
+	/* A little inside the normal numbers, so that no rounding leaves them. */
+	const double lowest = -87.3365, highest = 88.7227;
+
 	/* Said so that NaN fails too. */
 	if (!(rho >= 1.0f / 1024 && rho <= 8))
 		return ISO_E_RANGE;
 	if (index_min == 0 && index_max == 0) {
-		index_max = (int32_t)(-LOWEST / (double)rho);
+		index_max = (int32_t)(-lowest / (double)rho);
 		if (index_max > CODES_MAX / 2)
 			index_max = CODES_MAX / 2;
 		index_min = -index_max;
 	}
 	if (index_min >= index_max || (int64_t)index_max - index_min + 1 > CODES_MAX)
 		return ISO_E_RANGE;
-	if (index_min * (double)rho < LOWEST || index_max * (double)rho > HIGHEST)
+	if (index_min * (double)rho < lowest || index_max * (double)rho > highest)
 		return ISO_E_RANGE;
 	double fraction = 0.69314718055994531 / (double)rho * (double)FRACTION;
 	double octave = (double)rho / 0.69314718055994531;
@@ -250,34 +249,5 @@ enum iso_status iso_quant_vector_init(float rho, int32_t index_min, int32_t inde
 	assert(value_of(&quant, index_min) >= FLT_MIN);
 	assert(value_of(&quant, index_max) <= FLT_MAX);
 	*ret_quant = quant;
-	return ISO_OK;
-}
-
-int32_t iso_quant_vector_index(const struct iso_quant_vector *quant, float magnitude)
-{
-	const int32_t lowest = (int32_t)(LOWEST / (double)quant->rho);
-	const int32_t highest = (int32_t)(HIGHEST / (double)quant->rho);
-	int32_t index = index_of(quant, bits_of(magnitude));
-
-	assert_valid(quant);
-	assert(magnitude > 0);
-	index = index < highest ? index : highest;
-	return index > lowest ? index : lowest;
-}
-
-enum iso_status iso_quant_vector_anchor(struct iso_quant_vector *quant, int32_t index_max,
-					uint32_t levels)
-{
-	const int32_t lowest = (int32_t)(LOWEST / (double)quant->rho);
-	const int32_t highest = (int32_t)(HIGHEST / (double)quant->rho);
-
-	assert_valid(quant);
-	if (index_max < lowest || index_max > highest || levels == 0 || levels > CODES_MAX)
-		return ISO_E_RANGE;
-	quant->index_max = index_max;
-	quant->index_min = index_max - (int32_t)levels + 1;
-	if (quant->index_min < lowest)
-		quant->index_min = lowest;
-	assert_valid(quant);
 	return ISO_OK;
 }

@@ -45,17 +45,6 @@ ISO_MUST_USE enum iso_status iso_quant_vector_init(float rho, int32_t index_min,
 						   int32_t index_max,
 						   struct iso_quant_vector *ret_quant);
 
-/* The index nearest to a magnitude > 0, or the last one towards it that is a normal float. */
-int32_t iso_quant_vector_index(const struct iso_quant_vector *quant, float magnitude);
-
-/*
- * Another range for the same rho: the `levels` indices up to index_max, or as many
- * of them as are normal floats; one at least.  ISO_E_RANGE: index_max is no normal
- * float, levels is 0 or above 32767.
- */
-ISO_MUST_USE enum iso_status iso_quant_vector_anchor(struct iso_quant_vector *quant,
-						     int32_t index_max, uint32_t levels);
-
 /* in[n] -> codes[n]; returns how many were NaN or infinite. */
 size_t iso_quant_vector_encode(const struct iso_quant_vector *quant, const float *in, size_t n,
 			       int16_t *codes);

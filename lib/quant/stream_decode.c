@@ -76,50 +76,23 @@ static enum iso_status make_codec(const struct iso_stream_head *head, struct iso
 	return ISO_OK;
 }
 
-/* What the codes of one block are: escapes, and the highest level. */
-struct tally {
-	uint32_t escapes;
-	int32_t highest;
-};
-
-static ISO_HOT struct tally tally_of(const int16_t *codes, size_t n)
-{
-	struct tally tally = { 0, 0 };
-
-	for (size_t i = 0; i < n; i++) {
-		int32_t code = codes[i];
-		int32_t magnitude = code < 0 ? -code : code;
-		uint32_t is_escape = code == ISO_PACK_ESCAPE;
-
-		magnitude = is_escape ? 0 : magnitude;
-		tally.escapes += is_escape;
-		tally.highest = magnitude > tally.highest ? magnitude : tally.highest;
-	}
-	return tally;
-}
-
 /* All that decode_codes() relies on. */
 static enum iso_status check_codes(const struct iso_stream_config *config,
 				   const struct iso_codec *codec, const uint8_t *body, size_t size)
 {
 	size_t packed = iso_pack_bytes(config->n, codec->bits), escapes = 0;
-	int32_t most = codec->is_uniform ? iso_pack_most(codec->bits)
-					 : codec->quant.index_max - codec->quant.index_min + 1;
 	int16_t codes[ISO_PACK_BLOCK];
 
-	/* A scale of 0 has no level but 0. */
-	if (codec->to_value == 0)
-		most = 0;
 	if (!iso_pack_is_filled(body, config->n, codec->bits))
 		return ISO_E_MALFORMED;
 	for (size_t at = 0; at < config->n; at += ISO_PACK_BLOCK) {
 		size_t left = config->n - at;
 		size_t n = left < ISO_PACK_BLOCK ? left : ISO_PACK_BLOCK;
-		struct tally tally;
+		struct iso_codec_tally tally;
 
 		iso_unpack(body + iso_pack_bytes(at, codec->bits), n, codec->bits, codes);
-		tally = tally_of(codes, n);
-		if (tally.highest > most)
+		tally = iso_codec_tally(codec, codes, n);
+		if (!tally.is_valid)
 			return ISO_E_MALFORMED;
 		escapes += tally.escapes;
 	}

@@ -1,4 +1,5 @@
 unit_tests += \
+	tests/unit/codec \
 	tests/unit/data \
 	tests/unit/dataset \
 	tests/unit/dataset_text \
@@ -24,6 +25,8 @@ unit_tests += \
 	tests/unit/textdata \
 	tests/unit/train_wire
 
+tests_unit_codec_SOURCES = tests/unit/codec.c tests/unit/codec_plain.c
+tests_unit_codec_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
 tests_unit_quant_vector_SOURCES = tests/unit/quant_vector.c tests/unit/quant_plain.c
 tests_unit_quant_vector_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
 

@@ -11,7 +11,5 @@
 #define iso_quant_vector_encode plain_quant_vector_encode
 #define iso_quant_vector_decode plain_quant_vector_decode
 #define iso_quant_vector_apply  plain_quant_vector_apply
-#define iso_quant_vector_anchor plain_quant_vector_anchor
-#define iso_quant_vector_index  plain_quant_vector_index
 
 #include "lib/quant/quant_vector.c"
