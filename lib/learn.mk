@@ -8,15 +8,18 @@ lib_libisobar_a_SOURCES += \
 	lib/ata/strategy_cluster.c lib/ata/strategy_explore.c lib/ata/strategy_learn.c \
 	lib/ata/strategy_save.c lib/ata/strategy_score.c \
 	lib/carve.h \
+	lib/data/binary.c lib/data/binary.h \
 	lib/data/csv.c lib/data/csv.h \
 	lib/data/idx.c lib/data/idx.h \
 	lib/data/libsvm.c lib/data/libsvm.h \
 	lib/data/partition.c lib/data/partition.h \
 	lib/data/text.c lib/data/text.h \
+	lib/data/toy.c lib/data/toy.h \
 	lib/model/layer.c lib/model/layer.h \
 	lib/model/layer_sparse.c \
 	lib/model/loss.c lib/model/loss.h \
 	lib/model/model.c lib/model/model.h \
+	lib/model/reference.c lib/model/reference.h \
 	lib/model/smooth.c lib/model/smooth.h \
 	lib/model/smooth_loss.c lib/model/smooth_loss.h \
 	lib/model/softplus.h \

@@ -12,6 +12,7 @@ unit_tests += \
 	tests/unit/partition \
 	tests/unit/ras \
 	tests/unit/stream \
+	tests/unit/reference \
 	tests/unit/rule_async \
 	tests/unit/rule_round \
 	tests/unit/rule_table \
@@ -23,6 +24,7 @@ unit_tests += \
 	tests/unit/strategy \
 	tests/unit/theory \
 	tests/unit/textdata \
+	tests/unit/toy \
 	tests/unit/train_wire
 
 tests_unit_codec_SOURCES = tests/unit/codec.c tests/unit/codec_plain.c
