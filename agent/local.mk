@@ -75,6 +75,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/net/curve.c %D%/net/curve.h \
 	%D%/net/detour.h \
 	%D%/net/link.c %D%/net/link.h \
+	%D%/net/link_socket.c %D%/net/link_socket.h \
 	%D%/net/zap.c %D%/net/zap.h \
 	%D%/node/crash.h \
 	%D%/node/host.c %D%/node/host.h \

@@ -15,12 +15,8 @@
 #include "agent/base/loop.h"
 #include "agent/net/curve.h"
 #include "agent/net/detour.h"
+#include "agent/net/link_socket.h"
 #include "agent/net/zap.h"
-
-/* What is longer never gets this far: libzmq breaks off the connection. */
-#define TRANSPORT_BYTES_MAX 4096
-
-#define QUEUE_MESSAGES_MAX 1000
 
 #define NAME_BYTES    64u
 #define ADDRESS_BYTES 160u
@@ -57,6 +53,7 @@ struct link {
 	link_fn *fn;
 	void *context;
 	uint64_t down_after_ns;
+	struct link_limits limits;
 	char address[160];
 	struct link_counters counters;
 	uint32_t count; /* places that were ever taken */
@@ -75,33 +72,6 @@ const char *link_drop_text(enum link_drop drop)
 	return texts[drop];
 }
 
-static const struct curve_limits limits = {
-	.message_bytes_max = TRANSPORT_BYTES_MAX,
-	.queue_messages_max = QUEUE_MESSAGES_MAX,
-};
-
-static int set_int(void *socket, int option, int value)
-{
-	return zmq_setsockopt(socket, option, &value, sizeof(value)) < 0 ? -errno : 0;
-}
-
-/* Sockets without keys: only within this machine, so heartbeats find nothing to do. */
-static int set_plain(void *socket, struct error *reterr)
-{
-	int64_t bytes = TRANSPORT_BYTES_MAX;
-	int r = set_int(socket, ZMQ_LINGER, 0);
-
-	if (r == 0)
-		r = set_int(socket, ZMQ_IMMEDIATE, 1);
-	if (r == 0)
-		r = set_int(socket, ZMQ_RCVHWM, QUEUE_MESSAGES_MAX);
-	if (r == 0)
-		r = set_int(socket, ZMQ_RECONNECT_IVL_MAX, 2000);
-	if (r == 0 && zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &bytes, sizeof(bytes)) < 0)
-		r = -errno;
-	return r < 0 ? error_errno(reterr, r, "set up a socket") : 0;
-}
-
 static bool is_taken(const struct link *link, uint32_t index)
 {
 	return index < link->count && link->neighbours[index].socket != NULL;
@@ -110,24 +80,9 @@ static bool is_taken(const struct link *link, uint32_t index)
 static int open_socket(const struct link *link, const struct neighbour *neighbour,
 		       void **ret_socket, struct error *reterr)
 {
-	void *socket = zmq_socket(link->zmq_context, ZMQ_PUSH);
-
-	if (socket == NULL)
-		return error_errno(reterr, -errno, "open a socket");
-	int r = link->has_keys
-		    ? curve_client(socket, &link->keys, neighbour->public_key, &limits, reterr)
-		    : set_plain(socket, reterr);
-	/* The newest message dominates every older one: keep only that. */
-	if (r == 0 && (r = set_int(socket, ZMQ_CONFLATE, 1)) < 0)
-		error_errno(reterr, r, "set up a socket");
-	if (r == 0)
-		r = curve_connect(socket, neighbour->address, reterr);
-	if (r < 0) {
-		zmq_close(socket);
-		return r;
-	}
-	*ret_socket = socket;
-	return 0;
+	return link_socket_connect(link->zmq_context, &link->limits,
+				   link->has_keys ? &link->keys : NULL, neighbour->public_key,
+				   neighbour->address, ret_socket, reterr);
 }
 
 /* The socket is set on success only, so that the place is taken from then on. */
@@ -212,15 +167,11 @@ static int open_listener(struct link *link, const struct link_config *config, st
 	link->source.socket = socket;
 	if (socket == NULL)
 		return error_errno(reterr, -errno, "open a socket");
-	if (config->keys != NULL) {
-		r = open_allow_list(link, config, reterr);
-		if (r == 0)
-			r = curve_server(socket, config->keys, LINK_DOMAIN, &limits, reterr);
-		if (r == 0)
-			r = zap_watch(link->zap, LINK_DOMAIN, socket, reterr);
-	} else {
-		r = set_plain(socket, reterr);
-	}
+	r = config->keys != NULL ? open_allow_list(link, config, reterr) : 0;
+	if (r == 0)
+		r = link_socket_listen(socket, &link->limits, config->keys, LINK_DOMAIN, reterr);
+	if (r == 0 && config->keys != NULL)
+		r = zap_watch(link->zap, LINK_DOMAIN, socket, reterr);
 	if (r == 0)
 		r = curve_bind(socket, config->listen, reterr);
 	if (r < 0)
@@ -253,7 +204,7 @@ static void take(struct link *link, zmq_msg_t *message)
 	size_t size = zmq_msg_size(message);
 	uint32_t index;
 
-	if (size > LINK_MESSAGE_BYTES_MAX) {
+	if (size > link->limits.message_bytes_max) {
 		link->counters.dropped[LINK_DROP_OVERSIZE]++;
 		return;
 	}
@@ -311,6 +262,9 @@ int link_open(const struct link_config *config, void *zmq_context, struct loop *
 	link->fn = config->fn;
 	link->context = config->context;
 	link->down_after_ns = config->down_after_ns;
+	link->limits = config->limits;
+	if (link->limits.message_bytes_max == 0)
+		link->limits.message_bytes_max = LINK_MESSAGE_BYTES_MAX;
 	link->has_keys = config->keys != NULL;
 	if (link->has_keys)
 		link->keys = *config->keys;
@@ -390,7 +344,7 @@ void link_remove(struct link *link, uint32_t neighbour)
 int link_send(struct link *link, uint32_t neighbour, const void *bytes, size_t size)
 {
 	assert(is_taken(link, neighbour));
-	assert(size <= LINK_MESSAGE_BYTES_MAX);
+	assert(size <= link->limits.message_bytes_max);
 
 	struct neighbour *to = &link->neighbours[neighbour];
 	to->is_failing = zmq_send(to->socket, bytes, size, ZMQ_DONTWAIT) < 0;

@@ -14,18 +14,30 @@ struct loop;
 struct zap;
 
 /*
- * ZeroMQ between agents: one PUSH (connect, newest message only) per
- * neighbour and one PULL (bind) for everything received.  A newer edge message
- * dominates every older one, so nothing is queued, nothing is retried and
- * nothing ever blocks: a send that does not go out now is forgotten.
+ * ZeroMQ between agents, or between their workers: one PUSH (connect) per
+ * neighbour and one PULL (bind) for everything received.  Nothing is retried and
+ * nothing ever blocks: a send that does not go out now is forgotten.  Agents queue
+ * nothing either, since a newer edge message dominates every older one.
  *
  * With keys, CURVE is on and the ZAP handler admits only the neighbours' keys;
  * the name that belongs to the key is handed up with each message.  It proves
  * who sent it, not that the message tells the truth about its source: compare.
  */
 
-/* A longer message is dropped unread. */
+/*
+ * What goes over a link.  All zero is what agents do: messages of up to
+ * LINK_MESSAGE_BYTES_MAX, and of those that wait for a neighbour the newest only.
+ */
 #define LINK_MESSAGE_BYTES_MAX 512u
+struct link_limits {
+	size_t message_bytes_max; /* a longer one is dropped unread, or costs the connection */
+	/*
+	 * Not 0: messages wait in line, so many for each neighbour, and one that finds the
+	 * line full is the one that is forgotten.
+	 */
+	unsigned queue_messages;
+};
+
 /* Messages taken per turn of the loop; the rest waits for the next turn. */
 #define LINK_DRAIN_MAX	    128u
 #define LINK_NEIGHBOURS_MAX 64u
@@ -66,6 +78,7 @@ struct link_config {
 	const struct curve_keypair *keys; /* ours; NULL turns CURVE off, for ipc and inproc only */
 	/* Borrowed until link_close(), gets the domain LINK_DOMAIN; NULL: one of its own. */
 	struct zap *zap;
+	struct link_limits limits;
 	const struct link_neighbour *neighbours; /* copied */
 	uint32_t neighbour_count;
 	uint64_t down_after_ns; /* silence after which a neighbour is down */
@@ -104,7 +117,7 @@ int link_add(struct link *link, const struct link_neighbour *neighbour, uint64_t
 	     uint32_t *ret_neighbour, struct error *reterr);
 void link_remove(struct link *link, uint32_t neighbour);
 
-/* Newest message for one neighbour.  0, or -EAGAIN (counted): it is simply not reachable now. */
+/* A message for one neighbour, copied.  0, or -EAGAIN (counted): it is simply not reachable now. */
 int link_send(struct link *link, uint32_t neighbour, const void *bytes, size_t size);
 
 /*

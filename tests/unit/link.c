@@ -629,6 +629,114 @@ START_TEST(who_listens_nowhere_gets_no_neighbours)
 }
 END_TEST
 
+/* Longer than what agents send, and several at once. */
+#define LONG_BYTES    100000u
+#define LONG_MESSAGES 5u
+
+static unsigned long_count;
+
+static bool on_long_message(void *context, uint32_t neighbour, const uint8_t *bytes, size_t size)
+{
+	(void)context;
+	ck_assert_uint_eq(neighbour, 0);
+	ck_assert_uint_eq(size, LONG_BYTES);
+	/* In the order in which they were sent, and whole. */
+	ck_assert_uint_eq(bytes[0], long_count);
+	ck_assert_uint_eq(bytes[size - 1], long_count);
+	long_count++;
+	return true;
+}
+
+static void open_long_end(struct end *end, const struct end *one)
+{
+	const struct link_neighbour neighbour = {
+		.name = "one", .address = one->address, .public_key = one->keys.public_key
+	};
+	const struct link_config config = {
+		.listen = end->address,
+		.keys = &end->keys,
+		.limits = { .message_bytes_max = LONG_BYTES, .queue_messages = LONG_MESSAGES },
+		.neighbours = &neighbour,
+		.neighbour_count = 1,
+		.down_after_ns = S_NS,
+		.fn = on_long_message,
+	};
+
+	int r = link_open(&config, end->context, &loop, clock_now_ns(), &end->link, &error);
+	ck_assert_msg(r == 0, "%s", error.text);
+}
+
+static unsigned long_sent;
+
+static void send_long(void)
+{
+	static uint8_t bytes[LONG_BYTES];
+
+	/* The first when it is connected, and then all at once. */
+	for (; long_sent < LONG_MESSAGES; long_sent++) {
+		memset(bytes, (int)long_sent, sizeof(bytes));
+		if (link_send(a.link, 0, bytes, sizeof(bytes)) < 0)
+			return;
+	}
+}
+
+static bool all_long_came(void)
+{
+	return long_count >= LONG_MESSAGES;
+}
+
+START_TEST(with_a_queue_long_messages_all_arrive_in_order)
+{
+	long_count = long_sent = 0;
+	open_long_end(&a, &b);
+	open_long_end(&b, &a);
+	ck_assert(run_until(all_long_came, send_long, GIVE_UP_NS));
+	ck_assert_uint_eq(link_counters(a.link).sent, LONG_MESSAGES);
+	ck_assert_uint_eq(link_counters(b.link).received, LONG_MESSAGES);
+}
+END_TEST
+
+static unsigned line_accepted;
+
+static void fill_line(void)
+{
+	uint8_t bytes[2] = { 0 };
+
+	while (line_accepted < 100000 && link_send(a.link, 0, bytes, sizeof(bytes)) == 0)
+		line_accepted++;
+}
+
+static bool is_line_full(void)
+{
+	return line_accepted > 0;
+}
+
+START_TEST(a_line_that_is_full_takes_no_more)
+{
+	struct link_limits limits = { .message_bytes_max = 16, .queue_messages = 2 };
+	const struct link_neighbour neighbour = {
+		.name = "b", .address = b.address, .public_key = b.keys.public_key
+	};
+	struct link_config config = {
+		.listen = a.address,
+		.keys = &a.keys,
+		.limits = limits,
+		.neighbours = &neighbour,
+		.neighbour_count = 1,
+		.down_after_ns = S_NS,
+		.fn = on_message,
+		.context = &a.got,
+	};
+
+	line_accepted = 0;
+	open_end(&b, true, &a, NULL);
+	ck_assert_int_eq(link_open(&config, a.context, &loop, 0, &a.link, &error), 0);
+	ck_assert(run_until(is_line_full, fill_line, GIVE_UP_NS));
+	/* Faster than anything is sent, and yet not all were taken. */
+	ck_assert_uint_lt(line_accepted, 100000);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("link");
@@ -654,6 +762,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_neighbour_that_cannot_be_added_changes_nothing);
 	tcase_add_test(tcase, who_was_refused_gets_in_once_the_other_knows_him);
 	tcase_add_test(tcase, who_listens_nowhere_gets_no_neighbours);
+	tcase_add_test(tcase, with_a_queue_long_messages_all_arrive_in_order);
+	tcase_add_test(tcase, a_line_that_is_full_takes_no_more);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
