@@ -242,6 +242,17 @@ static const struct confutil_option options[] = {
 		.doc = "its public key, as text in single quotes or as a file; needed for TCP",
 	},
 	{
+		.section = "neighbour", .name = "worker-address", .type = CONFUTIL_ADDRESS,
+		IN_NEIGHBOUR(worker_address),
+		.doc = "where its worker listens, with training.plan; without it the two "
+		       "workers do not talk",
+	},
+	{
+		.section = "neighbour", .name = "worker-public-key", .type = CONFUTIL_KEY,
+		IN_NEIGHBOUR(worker_public_key),
+		.doc = "the public key of its worker, as text in single quotes or as a file",
+	},
+	{
 		.section = "administrator", .name = "public-key", .type = CONFUTIL_KEY,
 		.flags = CONFUTIL_REQUIRED, IN_ADMINISTRATOR(public_key),
 		.doc = "the administrator's public key, as text in single quotes or as a file",
@@ -249,12 +260,28 @@ static const struct confutil_option options[] = {
 	{
 		.section = "training", .name = "coordinator", .type = CONFUTIL_ADDRESS,
 		AT(training.coordinator),
-		.doc = "address of isobar-coordinator; without it this node does not train",
+		.doc = "address of isobar-coordinator; without it, and without a plan, this node "
+		       "does not train",
 	},
 	{
 		.section = "training", .name = "coordinator-key", .type = CONFUTIL_KEY,
 		AT(training.coordinator_key),
 		.doc = "public key of the coordinator; needed for TCP",
+	},
+	{
+		.section = "training", .name = "plan", .type = CONFUTIL_PATH, AT(training.plan),
+		.doc = "instead of a coordinator: what the workers of the neighbours learn "
+		       "together, isobar-plan.conf(5)",
+	},
+	{
+		.section = "training", .name = "listen", .type = CONFUTIL_ADDRESS,
+		AT(training.listen),
+		.doc = "plan: address for the workers of the neighbours; needed with a plan",
+	},
+	{
+		.section = "training", .name = "state-directory", .type = CONFUTIL_PATH,
+		AT(training.state_directory),
+		.doc = "plan: the worker keeps its model here; default: it is not kept",
 	},
 	{
 		.section = "training", .name = "worker-key", .type = CONFUTIL_PATH,
@@ -369,6 +396,11 @@ uint64_t conf_digest(const struct conf *conf)
 bool conf_is_guarded(const struct conf *conf)
 {
 	return conf->trading.lease_ns != 0 && conf->listen[0] != '\0' && !conf->dry_run;
+}
+
+bool conf_trains(const struct conf *conf)
+{
+	return conf->training.coordinator[0] != '\0' || conf->training.plan[0] != '\0';
 }
 
 /* For everything but the watchdog: the guard's and the timers' own lateness. */

@@ -46,6 +46,9 @@ struct conf_neighbour {
 	char name[CONF_NAME_BYTES];
 	char address[CONF_ADDRESS_BYTES];
 	char public_key[CONF_KEY_BYTES]; /* empty: none */
+	/* Of its worker; empty: that does not train with ours. */
+	char worker_address[CONF_ADDRESS_BYTES];
+	char worker_public_key[CONF_KEY_BYTES];
 	uint64_t id;			 /* conf_node_id(cluster, name) */
 	int line;
 };
@@ -109,8 +112,12 @@ struct conf {
 	char control_group[CONF_NAME_BYTES]; /* empty: root only */
 
 	struct {
-		char coordinator[CONF_ADDRESS_BYTES]; /* empty: this node does not train */
+		/* One of the two, or this node does not train: conf_trains(). */
+		char coordinator[CONF_ADDRESS_BYTES];
+		char plan[CONF_PATH_BYTES]; /* with the neighbours' workers */
 		char coordinator_key[CONF_KEY_BYTES];
+		char listen[CONF_ADDRESS_BYTES];       /* plan: of the worker */
+		char state_directory[CONF_PATH_BYTES]; /* plan: its model; empty: is not kept */
 		char worker_key[CONF_PATH_BYTES]; /* secret key file of the worker */
 		char user[CONF_NAME_BYTES];
 		char data[CONF_PATH_BYTES];
@@ -155,6 +162,9 @@ int conf_check(struct conf *conf, const char *name, const struct confutil_lines 
  * to others.  A dry run limits nothing, so there is nothing to guard.
  */
 bool conf_is_guarded(const struct conf *conf);
+
+/* Whether this node hosts a worker. */
+bool conf_trains(const struct conf *conf);
 
 /*
  * The longest watchdog timeout that fits into the slack, in whole seconds; 0:

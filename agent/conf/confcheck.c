@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/conf/conf.h"
-#include "agent/train/dataset_spec.h"
+#include "agent/conf/confcheck.h"
 #include "lib/quantity.h"
 
 /*
@@ -15,15 +14,7 @@
  * nothing is looked up: what depends on the machine is agent/preflight's.
  */
 
-struct check {
-	struct conf *conf;
-	const char *name;
-	const struct confutil_lines *lines;
-	struct error *reterr;
-};
-
-/* "FILE: line 3: ", or "FILE: " where the line is not known. */
-static int at_line(const struct check *check, int line)
+int confcheck_at_line(const struct confcheck *check, int line)
 {
 	if (line > 0)
 		error_wrap(check->reterr, "line %d", line);
@@ -31,12 +22,12 @@ static int at_line(const struct check *check, int line)
 	return -EINVAL;
 }
 
-static int at_option(const struct check *check, const char *section, const char *name)
+int confcheck_at_option(const struct confcheck *check, const char *section, const char *name)
 {
-	return at_line(check, confutil_line(conf_schema(), check->lines, section, name));
+	return confcheck_at_line(check, confutil_line(conf_schema(), check->lines, section, name));
 }
 
-__attribute__((format(printf, 3, 4))) static void warn(const struct check *check, int line,
+__attribute__((format(printf, 3, 4))) static void warn(const struct confcheck *check, int line,
 						       const char *format, ...)
 {
 	struct conf *conf = check->conf;
@@ -55,26 +46,26 @@ __attribute__((format(printf, 3, 4))) static void warn(const struct check *check
 		snprintf(out, sizeof(conf->warnings[0]), "%s", what);
 }
 
-static int too_small(const struct check *check, const char *name, uint64_t ucpu, const char *why,
-		     uint64_t bound_ucpu)
+static int too_small(const struct confcheck *check, const char *name, uint64_t ucpu,
+		     const char *why, uint64_t bound_ucpu)
 {
 	char value[ISO_QUANTITY_BYTES], bound[ISO_QUANTITY_BYTES];
 
 	iso_quantity_cpu_format(ucpu, value);
 	iso_quantity_cpu_format(bound_ucpu, bound);
 	error_set(check->reterr, -EINVAL, "%s: %s is below %s, %s", name, value, why, bound);
-	return at_option(check, "", name);
+	return confcheck_at_option(check, "", name);
 }
 
-static int too_large(const struct check *check, const char *name, uint64_t ucpu, const char *why,
-		     uint64_t bound_ucpu)
+static int too_large(const struct confcheck *check, const char *name, uint64_t ucpu,
+		     const char *why, uint64_t bound_ucpu)
 {
 	char value[ISO_QUANTITY_BYTES], bound[ISO_QUANTITY_BYTES];
 
 	iso_quantity_cpu_format(ucpu, value);
 	iso_quantity_cpu_format(bound_ucpu, bound);
 	error_set(check->reterr, -EINVAL, "%s: %s is above %s, %s", name, value, why, bound);
-	return at_option(check, "", name);
+	return confcheck_at_option(check, "", name);
 }
 
 /* The smallest share whose quota, rounded down, is still CONF_QUOTA_US_MIN. */
@@ -85,12 +76,12 @@ static uint64_t least_ucpu(uint64_t period_ns)
 	return (us_of_cpu + period_ns - 1) / period_ns;
 }
 
-static bool is_set(const struct check *check, const char *name)
+static bool is_set(const struct confcheck *check, const char *name)
 {
 	return confutil_line(conf_schema(), check->lines, "", name) != 0;
 }
 
-static int check_shares(struct check *check)
+static int check_shares(struct confcheck *check)
 {
 	struct conf *conf = check->conf;
 	uint64_t least = least_ucpu(conf->period_ns);
@@ -123,7 +114,7 @@ static int check_shares(struct check *check)
 	return 0;
 }
 
-static int check_cgroup(struct check *check)
+static int check_cgroup(struct confcheck *check)
 {
 	char *path = check->conf->cgroup;
 	size_t length = strlen(path);
@@ -133,12 +124,12 @@ static int check_cgroup(struct check *check)
 	if (strcmp(path, "/") == 0) {
 		error_set(check->reterr, -EINVAL,
 			  "cgroup: the root cannot be limited; name the cgroup of the job");
-		return at_option(check, "", "cgroup");
+		return confcheck_at_option(check, "", "cgroup");
 	}
 	if (strcmp(path, "/init.scope") == 0) {
 		error_set(check->reterr, -EINVAL,
 			  "cgroup: init.scope holds the init process; name the cgroup of the job");
-		return at_option(check, "", "cgroup");
+		return confcheck_at_option(check, "", "cgroup");
 	}
 	return 0;
 }
@@ -148,8 +139,7 @@ static bool is_tcp(const char *address)
 	return strncmp(address, "tcp://", 6) == 0;
 }
 
-/* Something one can connect to: no wildcard host, no port that only a server can choose. */
-static bool is_destination(const char *address)
+bool confcheck_is_destination(const char *address)
 {
 	const char *port = strrchr(address, ':');
 
@@ -159,31 +149,31 @@ static bool is_destination(const char *address)
 	       strcmp(port, ":0") != 0;
 }
 
-static int neighbour_fails(const struct check *check, const struct conf_neighbour *neighbour,
+int confcheck_at_neighbour(const struct confcheck *check, const struct conf_neighbour *neighbour,
 			   const char *what)
 {
 	error_set(check->reterr, -EINVAL, "neighbour %s: %s", neighbour->name, what);
-	return at_line(check, neighbour->line);
+	return confcheck_at_line(check, neighbour->line);
 }
 
-static int check_neighbour(struct check *check, struct conf_neighbour *neighbour)
+static int check_neighbour(struct confcheck *check, struct conf_neighbour *neighbour)
 {
 	const struct conf *conf = check->conf;
 	char what[CONF_ADDRESS_BYTES + 64];
 
 	if (strcmp(neighbour->name, conf->node) == 0)
-		return neighbour_fails(check, neighbour, "that is this node itself");
-	if (!is_destination(neighbour->address)) {
+		return confcheck_at_neighbour(check, neighbour, "that is this node itself");
+	if (!confcheck_is_destination(neighbour->address)) {
 		snprintf(what, sizeof(what), "'%s' is no address to connect to",
 			 neighbour->address);
-		return neighbour_fails(check, neighbour, what);
+		return confcheck_at_neighbour(check, neighbour, what);
 	}
 	if (strcmp(neighbour->address, conf->listen) == 0) {
 		snprintf(what, sizeof(what), "'%s' is where this node listens", neighbour->address);
-		return neighbour_fails(check, neighbour, what);
+		return confcheck_at_neighbour(check, neighbour, what);
 	}
 	if (neighbour->public_key[0] == '\0')
-		return neighbour_fails(check, neighbour,
+		return confcheck_at_neighbour(check, neighbour,
 				       "public-key is not set, and no link goes without");
 	if (!confutil_is_numeric(neighbour->address))
 		warn(check, neighbour->line,
@@ -191,12 +181,12 @@ static int check_neighbour(struct check *check, struct conf_neighbour *neighbour
 		     neighbour->name, neighbour->address);
 	neighbour->id = conf_node_id(conf->cluster, neighbour->name);
 	if (neighbour->id == conf->id)
-		return neighbour_fails(check, neighbour,
+		return confcheck_at_neighbour(check, neighbour,
 				       "its id collides with ours: rename one of the two");
 	return 0;
 }
 
-static int check_pair(struct check *check, const struct conf_neighbour *a,
+static int check_pair(struct confcheck *check, const struct conf_neighbour *a,
 		      const struct conf_neighbour *b)
 {
 	char what[CONF_NAME_BYTES + 96];
@@ -211,10 +201,10 @@ static int check_pair(struct check *check, const struct conf_neighbour *a,
 			 a->name);
 	else
 		return 0;
-	return neighbour_fails(check, b, what);
+	return confcheck_at_neighbour(check, b, what);
 }
 
-static int check_neighbours(struct check *check)
+static int check_neighbours(struct confcheck *check)
 {
 	struct conf *conf = check->conf;
 
@@ -229,7 +219,7 @@ static int check_neighbours(struct check *check)
 	return 0;
 }
 
-static int check_listen(struct check *check)
+static int check_listen(struct confcheck *check)
 {
 	const struct conf *conf = check->conf;
 	int line = confutil_line(conf_schema(), check->lines, "", "listen");
@@ -238,12 +228,12 @@ static int check_listen(struct check *check)
 		error_set(check->reterr, -EINVAL,
 			  "neighbour %s: listen is not set, it could not answer",
 			  conf->neighbours[0].name);
-		return at_line(check, conf->neighbours[0].line);
+		return confcheck_at_line(check, conf->neighbours[0].line);
 	}
 	if (conf->listen[0] != '\0' && conf->secret_key[0] == '\0') {
 		error_set(check->reterr, -EINVAL,
 			  "secret-key is not set, and no link goes without (isobarctl keygen)");
-		return at_line(check, line);
+		return confcheck_at_line(check, line);
 	}
 	if (conf->listen[0] != '\0' && !confutil_is_numeric(conf->listen))
 		warn(check, line, "listen: '%.60s' is looked up by name; a number is not",
@@ -251,14 +241,14 @@ static int check_listen(struct check *check)
 	return 0;
 }
 
-static int administrator_fails(const struct check *check,
+static int administrator_fails(const struct confcheck *check,
 			       const struct conf_administrator *administrator, const char *what)
 {
 	error_set(check->reterr, -EINVAL, "administrator %s: %s", administrator->name, what);
-	return at_line(check, administrator->line);
+	return confcheck_at_line(check, administrator->line);
 }
 
-static int check_administrators(struct check *check)
+static int check_administrators(struct confcheck *check)
 {
 	const struct conf *conf = check->conf;
 	int line = confutil_line(conf_schema(), check->lines, "", "admin-listen");
@@ -300,10 +290,10 @@ static int check_administrators(struct check *check)
 			     "turned away");
 		return 0;
 	}
-	return at_line(check, line);
+	return confcheck_at_line(check, line);
 }
 
-static int check_trading(struct check *check)
+static int check_trading(struct confcheck *check)
 {
 	const struct conf *conf = check->conf;
 
@@ -313,8 +303,8 @@ static int check_trading(struct check *check)
 	    check->reterr, -EINVAL,
 	    "trading.fresh: shorter than two ticks: one late message would take a neighbour down");
 	if (confutil_line(conf_schema(), check->lines, "trading", "fresh") != 0)
-		return at_option(check, "trading", "fresh");
-	return at_option(check, "trading", "tick");
+		return confcheck_at_option(check, "trading", "fresh");
+	return confcheck_at_option(check, "trading", "tick");
 }
 
 /* Below, a late tick or two lost messages would cost a node its lease. */
@@ -327,7 +317,7 @@ static int check_trading(struct check *check)
 #define GUARD_EARLY_NS	 200000000u
 #define GUARD_EARLY_PART 8
 
-static int check_lease(struct check *check)
+static int check_lease(struct confcheck *check)
 {
 	struct conf *conf = check->conf;
 	uint64_t lease_ns = conf->trading.lease_ns;
@@ -340,7 +330,7 @@ static int check_lease(struct check *check)
 		error_set(check->reterr, -EINVAL,
 			  "trading.lease: shorter than %d ticks: messages that are late would "
 			  "take the share away", LEASE_TICKS_MIN);
-		return at_option(check, "trading", is_set ? "lease" : "tick");
+		return confcheck_at_option(check, "trading", is_set ? "lease" : "tick");
 	}
 	conf->trading.promise_ns =
 		lease_ns + lease_ns / CLOCK_RATE_PART + conf->trading.lease_slack_ns;
@@ -352,47 +342,6 @@ static int check_lease(struct check *check)
 		     "guard.watchdog: no timeout fits into trading.lease-slack; with 1500ms or "
 		     "more one does");
 	return 0;
-}
-
-static int check_training(struct check *check)
-{
-	const struct conf *conf = check->conf;
-	const char *missing = NULL;
-	int line = confutil_line(conf_schema(), check->lines, "training", "coordinator");
-
-	if (conf->training.coordinator[0] == '\0') {
-		static const char *const others[] = {
-			"coordinator-key", "worker-key", "user", "data", "threads", "task",
-			"task-limit",	   "executable"
-		};
-
-		for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && line == 0; i++)
-			line = confutil_line(conf_schema(), check->lines, "training", others[i]);
-		if (line == 0)
-			return 0;
-		missing = "coordinator";
-	} else if (conf->training.data[0] == '\0') {
-		missing = "data";
-	} else if (is_tcp(conf->training.coordinator) &&
-		   conf->training.coordinator_key[0] == '\0') {
-		missing = "coordinator-key";
-	} else if (is_tcp(conf->training.coordinator) && conf->training.worker_key[0] == '\0') {
-		missing = "worker-key";
-	}
-	if (missing != NULL) {
-		error_set(check->reterr, -EINVAL, "training.%s is not set", missing);
-		return at_line(check, line);
-	}
-	if (dataset_spec_check(conf->training.data, check->reterr) < 0) {
-		error_wrap(check->reterr, "training");
-		return at_line(check,
-			       confutil_line(conf_schema(), check->lines, "training", "data"));
-	}
-	if (is_destination(conf->training.coordinator))
-		return 0;
-	error_set(check->reterr, -EINVAL, "training.coordinator: '%s' is no address to connect to",
-		  conf->training.coordinator);
-	return at_line(check, line);
 }
 
 /* DIRECTORY/NAME, if nothing else is said. */
@@ -407,10 +356,10 @@ static void fill_path(char *field, const char *directory, const char *name)
 int conf_check(struct conf *conf, const char *name, const struct confutil_lines *lines,
 	       struct error *reterr)
 {
-	struct check check = { .conf = conf, .name = name, .lines = lines, .reterr = reterr };
-	static int (*const steps[])(struct check *) = {
+	struct confcheck check = { .conf = conf, .name = name, .lines = lines, .reterr = reterr };
+	static int (*const steps[])(struct confcheck *) = {
 		check_shares,	      check_cgroup,  check_neighbours, check_listen,
-		check_administrators, check_trading, check_lease,      check_training,
+		check_administrators, check_trading, check_lease,      confcheck_training,
 	};
 
 	conf->warning_count = 0;

@@ -135,6 +135,27 @@ START_TEST(takes_every_value_from_the_file)
 }
 END_TEST
 
+START_TEST(takes_a_plan_instead_of_a_coordinator)
+{
+	parses("cluster = lab node = a budget = 4cpu endowment = 1cpu cgroup = /job/a\n"
+	       "listen = tcp://192.0.2.1:5555 secret-key = /k/a\n"
+	       "neighbour b { address = tcp://192.0.2.2:5555 public-key = '" KEY_B "'\n"
+	       "  worker-address = tcp://192.0.2.2:5556 worker-public-key = '" KEY_C "' }\n"
+	       "neighbour c { address = tcp://192.0.2.3:5555 public-key = '" KEY_C "' }\n"
+	       "training { plan = /p listen = tcp://192.0.2.1:5556 worker-key = /k/w\n"
+	       "  data = /srv/data state-directory = /srv/s }\n");
+	ck_assert(conf_trains(&conf));
+	ck_assert_str_eq(conf.training.plan, "/p");
+	ck_assert_str_eq(conf.training.listen, "tcp://192.0.2.1:5556");
+	ck_assert_str_eq(conf.training.state_directory, "/srv/s");
+	ck_assert_str_eq(conf.training.coordinator, "");
+	ck_assert_str_eq(conf.neighbours[0].worker_address, "tcp://192.0.2.2:5556");
+	ck_assert_str_eq(conf.neighbours[0].worker_public_key, KEY_C);
+	/* One that does not train with us. */
+	ck_assert_str_eq(conf.neighbours[1].worker_address, "");
+}
+END_TEST
+
 START_TEST(a_parsed_error_leaves_nothing_behind)
 {
 	/* libconfuse's scanner would still be inside the string of the file before. */
@@ -370,22 +391,46 @@ START_TEST(the_sample_shows_every_option_at_its_default)
 }
 END_TEST
 
-/* Takes off the comment sign of every "#option = value" and "#section {". */
-START_TEST(the_sample_is_valid_when_everything_in_it_is_switched_on)
+/*
+ * Takes off the comment sign of every "#option = value" and "#section {", but not that of
+ * these options.
+ */
+static char *switched_on(const char *const *without)
 {
 	char path[300], *text;
 	const char *srcdir = getenv("top_srcdir");
 
 	snprintf(path, sizeof(path), "%s/etc/isobard.conf", srcdir != NULL ? srcdir : ".");
 	ck_assert_int_eq(confutil_read_file(path, &text, &error), 0);
-	for (char *p = text; (p = strstr(p, "\n#")) != NULL; p++)
-		if (p[2] != ' ' && p[2] != '\n')
+	for (char *p = text; (p = strstr(p, "\n#")) != NULL; p++) {
+		bool is_out = p[2] == ' ' || p[2] == '\n';
+
+		for (size_t i = 0; without[i] != NULL; i++)
+			is_out |= p[2] == '\t' &&
+				  strncmp(p + 3, without[i], strlen(without[i])) == 0;
+		if (!is_out)
 			p[1] = ' ';
-	int r = conf_parse("sample", text, &conf, &error);
-	ck_assert_msg(r == 0, "%s", error.text);
-	ck_assert_uint_eq(conf.neighbour_count, 1);
-	ck_assert_str_ne(conf.training.coordinator, "");
-	free(text);
+	}
+	return text;
+}
+
+/* One trains with a coordinator or by a plan. */
+START_TEST(the_sample_is_valid_when_everything_in_it_is_switched_on)
+{
+	static const char *const plan[] = { "plan =", "listen =", "state-directory =",
+					    "worker-address =", "worker-public-key =", NULL };
+	static const char *const coordinator[] = { "coordinator", "task", NULL };
+	const char *const *const ways[] = { plan, coordinator };
+
+	for (size_t i = 0; i < 2; i++) {
+		char *text = switched_on(ways[i]);
+		int r = conf_parse("sample", text, &conf, &error);
+
+		ck_assert_msg(r == 0, "%s", error.text);
+		ck_assert_uint_eq(conf.neighbour_count, 1);
+		ck_assert_str_ne(i == 0 ? conf.training.coordinator : conf.training.plan, "");
+		free(text);
+	}
 }
 END_TEST
 
@@ -414,6 +459,7 @@ Suite *test_suite(void)
 
 	tcase_add_test(tcase, fills_in_what_the_file_leaves_out);
 	tcase_add_test(tcase, takes_every_value_from_the_file);
+	tcase_add_test(tcase, takes_a_plan_instead_of_a_coordinator);
 	tcase_add_test(tcase, a_parsed_error_leaves_nothing_behind);
 	tcase_add_test(tcase, bad_files_are_refused_with_file_line_and_reason);
 	tcase_add_test(tcase, says_why_a_file_cannot_be_read);

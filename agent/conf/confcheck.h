@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_CONFCHECK_H
+#define ISO_CONFCHECK_H
+
+#include "agent/conf/conf.h"
+
+/* Between the files of conf_check(): what the values of one configuration mean together. */
+
+struct confcheck {
+	struct conf *conf;
+	const char *name;
+	const struct confutil_lines *lines;
+	struct error *reterr;
+};
+
+/* -EINVAL, and *reterr with "FILE: line 3: " before it; "FILE: " where no line is known. */
+int confcheck_at_line(const struct confcheck *check, int line);
+int confcheck_at_option(const struct confcheck *check, const char *section, const char *name);
+int confcheck_at_neighbour(const struct confcheck *check, const struct conf_neighbour *neighbour,
+			   const char *what);
+
+/* Something one can connect to: no wildcard host, no port that only a server can choose. */
+bool confcheck_is_destination(const char *address);
+
+/* The section training, and what it means of the neighbours. */
+int confcheck_training(struct confcheck *check);
+
+#endif
