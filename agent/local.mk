@@ -9,6 +9,7 @@
 #   guard    what lowers the limit when a lease ends, and the agent's way to it
 #   node     journal, job, worker and trade brought together: isobard
 #   train    coordinator and workers
+#   track    workers that learn together without a coordinator
 #   ctl      the commands of isobarctl
 #   sim      those of isobar-sim
 #
@@ -103,6 +104,8 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/sim/train_run.c \
 	%D%/sim/train_theory.c \
 	%D%/sim/train_world.c %D%/sim/train_world.h \
+	%D%/track/plan.c %D%/track/plan.h \
+	%D%/track/plan_options.c \
 	%D%/train/checkpoint.c %D%/train/checkpoint.h \
 	%D%/train/coordinator_admit.c %D%/train/coordinator_admit.h \
 	%D%/train/coordinator_conf.c %D%/train/coordinator_conf.h \

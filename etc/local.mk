@@ -3,6 +3,7 @@ sampledir = $(docdir)/examples
 dist_sample_DATA = %D%/isobard.conf
 dist_sample_DATA += %D%/isobar-coordinator.conf
 dist_sample_DATA += %D%/cluster.conf
+dist_sample_DATA += %D%/plan.conf
 
 # The papers' experiments, for isobar-sim and `make repro`.
 scenariosdir = $(pkgdatadir)/scenarios

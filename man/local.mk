@@ -5,6 +5,7 @@ dist_man_MANS += \
 	%D%/isobar-coordinator.conf.5 \
 	%D%/isobar-data.5 \
 	%D%/isobar-guard.8 \
+	%D%/isobar-plan.conf.5 \
 	%D%/isobar-scenario.5 \
 	%D%/isobar-sim.1 \
 	%D%/isobar-task.3 \

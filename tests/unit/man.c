@@ -16,6 +16,7 @@
 #include "agent/conf/conf.h"
 #include "agent/conf/confutil.h"
 #include "agent/sim/scenario.h"
+#include "agent/track/plan.h"
 #include "agent/train/coordinator_conf.h"
 #include "lib/quantity.h"
 #include "tests/test.h"
@@ -271,6 +272,12 @@ START_TEST(cluster_conf_has_a_paragraph_for_each_option_and_for_nothing_else)
 }
 END_TEST
 
+START_TEST(plan_conf_has_a_paragraph_for_each_option_and_for_nothing_else)
+{
+	check_page("isobar-plan.conf.5", plan_schema());
+}
+END_TEST
+
 START_TEST(scenario_has_a_paragraph_for_each_option_and_for_nothing_else)
 {
 	check_page("isobar-scenario.5", scenario_schema());
@@ -286,6 +293,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase,
 		       coordinator_conf_has_a_paragraph_for_each_option_and_for_nothing_else);
 	tcase_add_test(tcase, cluster_conf_has_a_paragraph_for_each_option_and_for_nothing_else);
+	tcase_add_test(tcase, plan_conf_has_a_paragraph_for_each_option_and_for_nothing_else);
 	tcase_add_test(tcase, scenario_has_a_paragraph_for_each_option_and_for_nothing_else);
 	suite_add_tcase(suite, tcase);
 	return suite;

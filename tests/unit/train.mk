@@ -7,4 +7,5 @@ unit_tests += \
 	tests/unit/pool \
 	tests/unit/profile \
 	tests/unit/session \
+	tests/unit/track_plan \
 	tests/unit/workerlink
