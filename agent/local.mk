@@ -104,6 +104,8 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/sim/train_run.c \
 	%D%/sim/train_theory.c \
 	%D%/sim/train_world.c %D%/sim/train_world.h \
+	%D%/track/gradient.c %D%/track/gradient.h \
+	%D%/track/local.c %D%/track/local.h \
 	%D%/track/plan.c %D%/track/plan.h \
 	%D%/track/plan_options.c \
 	%D%/train/checkpoint.c %D%/train/checkpoint.h \

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/base/clock.h"
 #include "agent/train/taskwatch.h"
@@ -19,6 +20,13 @@
  */
 #define CHUNK_SAMPLES 128u
 _Static_assert(CHUNK_SAMPLES <= ISOBAR_TASK_SAMPLES_MAX, "what a user's task is promised");
+
+bool task_fits(const struct task *task, const struct lesson *lesson)
+{
+	if (task->samples < 1 || task->samples > lesson->samples_max)
+		return false;
+	return !task->is_range || task->first <= lesson->part_samples - task->samples;
+}
 
 /* Rows of wide registers that begin in a line of the cache: a third faster. */
 static float *make_rows(const struct lesson *lesson)
@@ -54,6 +62,17 @@ void desk_close(struct desk *desk)
 	fence_close(&desk->workspace);
 	fence_close(&desk->gradient);
 	*desk = (struct desk){ 0 };
+}
+
+static void choose_samples(const struct lesson *lesson, const struct task *task,
+			   uint32_t *ret_samples)
+{
+	if (task->is_range)
+		memcpy(ret_samples, lesson->part + task->first,
+		       task->samples * sizeof(*ret_samples));
+	else
+		iso_batch_draw(task->seed, lesson->part, lesson->part_samples, task->samples,
+			       ret_samples);
 }
 
 /*
@@ -95,12 +114,10 @@ struct task_result compute(const struct lesson *lesson, struct desk *desk, const
 	uint32_t params_count = lesson->objective.params, total = task->samples, done = 0;
 	uint64_t started_ns = clock_now_ns(), cpu_ns = cpuclock_read(clock);
 
-	assert(total >= 1);
-	assert(total <= lesson->samples_max);
+	assert(task_fits(task, lesson));
 	result.gradient = calloc(params_count, sizeof(*result.gradient));
 	if (result.gradient != NULL)
-		iso_batch_draw(task->seed, lesson->part, lesson->part_samples, total,
-			       desk->samples);
+		choose_samples(lesson, task, desk->samples);
 	while (result.gradient != NULL && done < total && !is_unwanted(context)) {
 		uint32_t count = total - done < CHUNK_SAMPLES ? total - done : CHUNK_SAMPLES;
 		float weight = (float)count / (float)total;

@@ -28,7 +28,13 @@ struct task {
 	uint64_t task;
 	uint32_t attempt;
 	uint32_t samples; /* in its mini-batch, 1 .. samples_max */
+	/* Instead of a mini-batch that is drawn: those of the part from number first on. */
+	bool is_range;
+	uint32_t first;
 };
+
+/* Whether there are such samples. */
+bool task_fits(const struct task *task, const struct lesson *lesson);
 
 struct task_result {
 	struct task task;

@@ -351,7 +351,7 @@ int pool_submit(struct pool *pool, const struct task *task)
 		point = points_take(&pool->points, task->version);
 	if (point == NULL)
 		r = -ENODATA;
-	else if (task->samples < 1 || task->samples > pool->lesson.samples_max)
+	else if (!task_fits(task, &pool->lesson))
 		r = -ERANGE;
 	else if (pool->queued == POOL_TASKS_MAX)
 		r = -ENOSPC;

@@ -51,7 +51,7 @@ int pool_set_point(struct pool *pool, uint64_t version, float *params);
  * Computes the task at the point of its version; one that is here already goes on, as
  * the attempt that it was ordered as first.  0; -ENOSPC: POOL_TASKS_MAX are
  * queued; -ENODATA: no lesson, or nothing is known of this version any more; -ERANGE:
- * more samples than the lesson's tasks have, or none.
+ * more samples than the lesson's tasks or its part have, or none.
  */
 #define POOL_TASKS_MAX 8192u
 int pool_submit(struct pool *pool, const struct task *task);

@@ -2,6 +2,7 @@ unit_tests += \
 	tests/unit/cconf \
 	tests/unit/checkpoint \
 	tests/unit/curve \
+	tests/unit/gradient \
 	tests/unit/part \
 	tests/unit/plan \
 	tests/unit/pool \
