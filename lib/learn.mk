@@ -23,7 +23,6 @@ lib_libisobar_a_SOURCES += \
 	lib/model/smooth.c lib/model/smooth.h \
 	lib/model/smooth_loss.c lib/model/smooth_loss.h \
 	lib/model/softplus.h \
-	lib/model/tridiagonal.c lib/model/tridiagonal.h \
 	lib/sgd/board.c lib/sgd/board.h \
 	lib/sgd/dispatch.c lib/sgd/dispatch.h \
 	lib/sgd/dispatch_lease.c \

@@ -55,6 +55,7 @@ include lib/graph/local.mk
 
 %C%_libisobar_a_SOURCES += \
 	%D%/threads.c %D%/threads.h \
+	%D%/tridiagonal.c %D%/tridiagonal.h \
 	%D%/wire/worker.c %D%/wire/worker.h
 
 # For those who write tasks; the only header that is installed.

@@ -8,7 +8,7 @@
 
 #include "lib/draw.h"
 #include "lib/model/smooth_loss.h"
-#include "lib/model/tridiagonal.h"
+#include "lib/tridiagonal.h"
 
 /* Samples that are computed together: large enough for CBLAS, small enough for a cache. */
 #define CHUNK 64u

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "lib/model/smooth.h"
-#include "lib/model/tridiagonal.h"
+#include "lib/tridiagonal.h"
 #include "tests/test.h"
 
 #include <cblas.h>
