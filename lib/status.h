@@ -28,7 +28,8 @@
 	X(ISO_E_DAMAGED, "damaged")                           \
 	X(ISO_E_HALTED, "trading has stopped")                \
 	X(ISO_E_STALE, "this operation or a later one was done before") \
-	X(ISO_E_BUSY, "not possible yet")
+	X(ISO_E_BUSY, "not possible yet")                     \
+	X(ISO_E_STEPS, "not reached in as many steps as were allowed")
 
 enum iso_status {
 #define X(name, text) name,

@@ -214,6 +214,7 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("graph_random");
 	TCase *tcase = tcase_create("draws");
 
+	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, each_pair_has_the_same_chance);
 	tcase_add_test(tcase, drawn_pairs_end_at_all_and_none);
 	tcase_add_test(tcase, nodes_are_joined_where_they_are_near);

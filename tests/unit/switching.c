@@ -223,6 +223,7 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("switching");
 	TCase *tcase = tcase_create("edges");
 
+	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, edges_are_up_as_often_as_asked);
 	tcase_add_test(tcase, a_draw_lasts_its_rounds_and_follows_its_seed);
 	tcase_add_test(tcase, one_edge_is_told_what_all_are);
