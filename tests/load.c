@@ -3,7 +3,9 @@
 
 #include "tests/load.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -124,6 +126,31 @@ uint64_t load_cpu_ns(const struct load *load)
 	require(clock_getcpuclockid(load->pid, &clock) == 0, "clock_getcpuclockid");
 	require(clock_gettime(clock, &used) == 0, "clock_gettime");
 	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+uint64_t load_waited_ns(const struct load *load)
+{
+	uint64_t sum_ns = 0, ran_ns, waited_ns;
+	const struct dirent *entry;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)load->pid);
+	DIR *tasks = opendir(path);
+	require(tasks != NULL, path);
+	while ((entry = readdir(tasks)) != NULL) {
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%.16s/schedstat", (int)load->pid,
+			 entry->d_name);
+		FILE *file = fopen(path, "re");
+		if (file == NULL)
+			continue;
+		if (fscanf(file, "%" SCNu64 " %" SCNu64, &ran_ns, &waited_ns) == 2)
+			sum_ns += waited_ns;
+		fclose(file);
+	}
+	closedir(tasks);
+	return sum_ns;
 }
 
 void load_wait_ms(unsigned ms)

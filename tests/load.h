@@ -36,6 +36,13 @@ void load_go_on(const struct load *load);
  */
 uint64_t load_cpu_ns(const struct load *load);
 
+/*
+ * How long its threads were ready to run and did not, as they said when they last
+ * came to run (/proc/PID/schedstat); 0 where the kernel does not count it.  Of a
+ * job with a quota this includes what the quota itself has kept them waiting.
+ */
+uint64_t load_waited_ns(const struct load *load);
+
 /* Lasts by the wall clock. */
 void load_wait_ms(unsigned ms);
 

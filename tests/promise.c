@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,16 @@
 #define SAMPLES_MAX   (600u * 100u)
 #define SHARE_LEAST   100000 /* ucpu: the least quota at a period of 10 ms */
 #define SETTLE_NS     3000000000u /* the phase of a period of 1 s is learnt by then */
+#define SETTLED	      (SETTLE_NS / SAMPLE_NS) /* the first sample that counts */
+#define STAT_BYTES    4096
 #define STATE_PREFIX  "/tmp/isobar-promise-"
+
+/* What kept the job from the CPU, since it began. */
+struct obstacles {
+	double waited_ns;       /* ready to run, all threads together */
+	double throttled_ns;    /* of it, by the quota; all CPUs together */
+	double periods, periods_throttled;
+};
 
 struct runner {
 	const struct promise_job *kind;
@@ -31,6 +41,7 @@ struct runner {
 	uint64_t due_ns;        /* tick or wake-up, whichever is next */
 	uint64_t since_ns;      /* the integral is up to here */
 	double entitled_ns;
+	struct obstacles settled, ended;
 	struct promise_result result;
 	double used[SAMPLES_MAX], entitled[SAMPLES_MAX]; /* ns, cumulative */
 };
@@ -64,23 +75,46 @@ const char *promise_missing(void)
 	return why;
 }
 
+static void read_file(int dir_fd, const char *name, char ret_text[STAT_BYTES])
+{
+	int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd < 0 ? -1 : read(fd, ret_text, STAT_BYTES - 1);
+
+	require(size > 0, name);
+	close(fd);
+	ret_text[size] = '\0';
+}
+
+static double field(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	require(at != NULL, name);
+	return strtod(at + strlen(name), NULL);
+}
+
 /* The kernel's account of the group. */
 static double used_ns(const struct test_cgroup *group)
 {
-	char text[4096];
-	const char *at = text;
-	int fd = openat(group->v2 ? group->fd : group->usage_fd,
-			group->v2 ? "cpu.stat" : "cpuacct.usage", O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	char text[STAT_BYTES];
 
-	require(size > 0, "read the group's CPU time");
-	close(fd);
-	text[size] = '\0';
-	if (!group->v2)
-		return strtod(text, NULL);
-	at = strstr(text, "usage_usec ");
-	require(at != NULL, "usage_usec");
-	return strtod(at + strlen("usage_usec "), NULL) * 1000;
+	read_file(group->v2 ? group->fd : group->usage_fd,
+		  group->v2 ? "cpu.stat" : "cpuacct.usage", text);
+	return group->v2 ? field(text, "usage_usec ") * 1000 : strtod(text, NULL);
+}
+
+static struct obstacles obstacles_of(const struct runner *runner)
+{
+	char text[STAT_BYTES];
+
+	read_file(runner->group.fd, "cpu.stat", text);
+	return (struct obstacles){
+		.waited_ns = (double)load_waited_ns(&runner->load),
+		.throttled_ns = runner->group.v2 ? field(text, "throttled_usec ") * 1000
+						 : field(text, "throttled_time "),
+		.periods = field(text, "nr_periods "),
+		.periods_throttled = field(text, "nr_throttled "),
+	};
 }
 
 static void open_job(struct runner *runner, uint64_t tick_ns)
@@ -225,8 +259,11 @@ static unsigned drive(struct run *run, unsigned seconds)
 			next_ns = wake_ns < next_ns ? wake_ns : next_ns;
 		}
 		if (now_ns >= sample_at_ns && samples < SAMPLES_MAX) {
-			for (unsigned i = 0; i < run->count; i++)
+			for (unsigned i = 0; i < run->count; i++) {
 				sample(&run->runners[i], samples);
+				if (samples == SETTLED)
+					run->runners[i].settled = obstacles_of(&run->runners[i]);
+			}
 			samples++;
 			sample_at_ns += SAMPLE_NS;
 			continue;
@@ -237,10 +274,31 @@ static unsigned drive(struct run *run, unsigned seconds)
 	return samples;
 }
 
+/*
+ * What the job would have used at most on a host that is free.  A thread that was
+ * ready and did not run was kept by the quota or by others; the quota's part
+ * is taken off as if all threads had been on the CPU that it stopped, so that the
+ * quota is never excused.  And where it bound the job in some periods the
+ * others cannot have been worth more than those.
+ */
+static double possible_ns(const struct runner *runner, double used_ns)
+{
+	const struct obstacles *from = &runner->settled, *to = &runner->ended;
+	double starved_ns = to->waited_ns - from->waited_ns -
+			    runner->kind->threads * (to->throttled_ns - from->throttled_ns);
+	double throttled = to->periods_throttled - from->periods_throttled;
+	double possible_ns = used_ns + fmax(starved_ns, 0);
+
+	if (throttled > 0)
+		possible_ns =
+		    fmin(possible_ns, used_ns * (to->periods - from->periods) / throttled);
+	return fmax(possible_ns, used_ns);
+}
+
 static void judge(const struct run *run, unsigned samples, uint64_t budget_ucpu,
 		  struct promise_result *ret_results, double *ret_worst_sum)
 {
-	unsigned window = PROMISE_WINDOW_NS / SAMPLE_NS, first = SETTLE_NS / SAMPLE_NS;
+	unsigned window = PROMISE_WINDOW_NS / SAMPLE_NS, first = SETTLED;
 	double budget_ns = (double)budget_ucpu / 1e6 * PROMISE_WINDOW_NS;
 
 	require(samples > first + window, "too few samples");
@@ -262,9 +320,11 @@ static void judge(const struct run *run, unsigned samples, uint64_t budget_ucpu,
 	}
 	for (unsigned i = 0; i < run->count; i++) {
 		struct runner *runner = &run->runners[i];
+		double used = runner->used[samples - 1] - runner->used[first];
+		double entitled = runner->entitled[samples - 1] - runner->entitled[first];
 
-		runner->result.mean = (runner->used[samples - 1] - runner->used[first]) /
-				      (runner->entitled[samples - 1] - runner->entitled[first]);
+		runner->result.mean = used / entitled;
+		runner->result.possible = possible_ns(runner, used) / entitled;
 		ret_results[i] = runner->result;
 	}
 }
@@ -282,6 +342,8 @@ void promise_run(const struct promise_job *jobs, unsigned count, unsigned second
 	for (unsigned i = 0; i < count; i++)
 		start(&run.runners[i], &jobs[i], (int64_t)budget_ucpu / count);
 	samples = drive(&run, seconds);
+	for (unsigned i = 0; i < count; i++)
+		run.runners[i].ended = obstacles_of(&run.runners[i]);
 	for (unsigned i = 0; i < count; i++)
 		stop(&run.runners[i]);
 	judge(&run, samples, budget_ucpu, ret_results, ret_worst_sum);

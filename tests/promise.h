@@ -28,6 +28,7 @@ struct promise_job {
 struct promise_result {
 	double worst;           /* used / integral of the share, in the worst window */
 	double mean;            /* over the whole run */
+	double possible;        /* the mean, had the host not kept CPU from the job */
 	unsigned changes;       /* of the share */
 	uint64_t late_ns;       /* how late it was looked after, at worst */
 };

