@@ -12,6 +12,11 @@ dist_check_SCRIPTS += %D%/watchdog.tap %D%/watchdog-guest.sh
 if HOST_TESTS
 TESTS += %D%/watchdog.tap
 endif
+dist_check_SCRIPTS += %D%/systemd.tap %D%/systemd-guest.sh %D%/vm-programs.sh
+EXTRA_DIST += %D%/vm.service
+if HOST_TESTS
+TESTS += %D%/systemd.tap
+endif
 dist_check_SCRIPTS += %D%/debian.tap %D%/fetch.sh %D%/init.sh %D%/run.sh
 EXTRA_DIST += %D%/merge.awk
 if HOST_TESTS
@@ -19,4 +24,6 @@ TESTS += %D%/debian.tap
 endif
 
 # Last and alone: emulated processors and tests that measure time disturb each other.
+vm_logs = %D%/debian.log %D%/systemd.log
+%D%/systemd.log: $(filter-out $(vm_logs),$(TEST_LOGS))
 %D%/debian.log: $(filter-out %D%/debian.log,$(TEST_LOGS))

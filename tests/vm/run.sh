@@ -4,6 +4,7 @@
 # qemu in software, no disk, the host's root file system under a layer in
 # memory.  Speaks TAP: the results of all the programs as one list.
 # usage: run.sh KERNELDIR PROGRAM...      (KERNELDIR as fetch.sh makes it)
+# ISO_VM_SYSTEMD=1 boots systemd as the first process, and the programs under it.
 # ISO_VM_SECONDS bounds the whole run; ISO_VM_LOG keeps the console there, and
 # ISO_VM_RESULTS what the programs printed.  ISO_VM_MODULES names modules of
 # KERNELDIR/extra, ISO_VM_DEVICES holds arguments of qemu.
@@ -35,6 +36,9 @@ for module in ${ISO_VM_MODULES:-}; do
 done
 cp "$here/init.sh" "$work/root/init"
 chmod +x "$work/root/init"
+if [ -n "${ISO_VM_SYSTEMD:-}" ]; then
+	cp "$here/vm.service" "$here/vm-programs.sh" "$work/root/"
+fi
 for program; do
 	echo "$(pwd) $program"
 done >"$work/root/programs"
