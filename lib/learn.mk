@@ -42,7 +42,14 @@ lib_libisobar_a_SOURCES += \
 	lib/sgd/rule_table.c \
 	lib/sgd/theory.c lib/sgd/theory.h \
 	lib/track/adapt.c lib/track/adapt.h \
+	lib/track/peer.c lib/track/peer.h lib/track/peer_state.h \
+	lib/track/peer_receive.c \
+	lib/track/peer_round.c \
+	lib/track/peer_send.c \
+	lib/track/peer_session.c \
+	lib/track/peer_view.c \
 	lib/track/step.c lib/track/step.h \
+	lib/wire/peer.c lib/wire/peer.h \
 	lib/wire/train.c lib/wire/train.h lib/wire/train_block.c
 
 # Loops over vectors: vectorised whatever the level of optimisation.  Their objects go

@@ -48,3 +48,6 @@ ablate_needs = %D%/ablate.sed tests/model/mutate.sh
 	$(ablate) lib/trade/cost.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
 CLEANFILES += $(sim_ablated)
 EXTRA_DIST += %D%/ablate.sed
+
+sim_tests += %D%/peer
+%C%_peer_SOURCES = %D%/peer.c %D%/peer_world.c %D%/peer_world.h
