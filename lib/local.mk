@@ -26,6 +26,9 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/ledger/registry_next.c \
 	%D%/ledger/registry_wish.c %D%/ledger/registry_wish.h \
 	%D%/quant/quant.c %D%/quant/quant.h \
+	%D%/sim/field.c %D%/sim/field.h %D%/sim/field_state.h \
+	%D%/sim/field_look.c \
+	%D%/sim/field_round.c \
 	%D%/sim/points.c %D%/sim/points.h \
 	%D%/sim/queue.h \
 	%D%/sim/site.c %D%/sim/site.h \
