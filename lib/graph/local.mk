@@ -7,4 +7,5 @@ lib_libisobar_a_SOURCES += \
 	%D%/random.c %D%/random.h \
 	%D%/spectrum.c %D%/spectrum.h \
 	%D%/switching.c %D%/switching.h \
+	%D%/text.c %D%/text.h \
 	%D%/weights.c %D%/weights.h

@@ -74,3 +74,9 @@ fuzz_targets += %D%/scenario
 %C%_scenario_LDADD = $(agent_libs) $(BLAS_LIBS) $(ZLIB_LIBS)
 %C%_scenario_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
 EXTRA_DIST += %D%/corpus/scenario
+
+fuzz_targets += %D%/graph
+%C%_graph_SOURCES = %D%/graph.c $(fuzz_main)
+%C%_graph_LDADD = lib/libisobar.a
+%C%_graph_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
+EXTRA_DIST += %D%/corpus/graph
