@@ -193,6 +193,16 @@ void cluster_start_workers(struct cluster *cluster)
 		cluster_start_worker(cluster, i);
 }
 
+json_t *cluster_train(struct cluster *cluster, const char *more)
+{
+	cluster_configure(cluster, more);
+	cluster_start_coordinator(cluster, NULL);
+	cluster_start_workers(cluster);
+	ck_assert_msg(cluster_wait(&cluster->coordinator) == 0, "the coordinator said:\n%s",
+		      cluster_said(cluster, "coordinator.log"));
+	return cluster_load(cluster, "report.json");
+}
+
 int cluster_wait(pid_t *pid)
 {
 	int status;
@@ -272,6 +282,17 @@ void cluster_wait_worker(const struct cluster *cluster, unsigned index, const ch
 			      state, cluster_said(cluster, "coordinator.log"));
 		usleep(20000);
 	}
+}
+
+json_t *cluster_load(const struct cluster *cluster, const char *name)
+{
+	char path[128];
+	json_error_t error;
+
+	snprintf(path, sizeof(path), "%s/%s", cluster->folder, name);
+	json_t *json = json_load_file(path, 0, &error);
+	ck_assert_msg(json != NULL, "%s: %s", path, error.text);
+	return json;
 }
 
 const char *cluster_said(const struct cluster *cluster, const char *name)

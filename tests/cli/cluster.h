@@ -39,6 +39,9 @@ const char *const *cluster_worker_arguments(struct cluster *cluster, unsigned in
 					    char ret_path[256]);
 void cluster_start_workers(struct cluster *cluster);
 
+/* A whole run with all workers, which must end by itself and well; its report, the caller's. */
+json_t *cluster_train(struct cluster *cluster, const char *more);
+
 void cluster_kill(pid_t *pid, int signal);
 /* Waits for the end of the process; its exit status, or -signal. */
 int cluster_wait(pid_t *pid);
@@ -54,6 +57,9 @@ bool cluster_worker_is(const struct cluster *cluster, unsigned index, const char
 /* Waits for round `number`; fails the test after CLUSTER_WAIT_MS. */
 void cluster_wait_round(const struct cluster *cluster, double number);
 void cluster_wait_worker(const struct cluster *cluster, unsigned index, const char *state);
+
+/* What FOLDER/NAME holds; the caller owns it. */
+json_t *cluster_load(const struct cluster *cluster, const char *name);
 
 /* What a program said: FOLDER/NAME; static, valid until the next call. */
 const char *cluster_said(const struct cluster *cluster, const char *name);

@@ -91,8 +91,7 @@ static void write_csv(const char *name, enum labels labels)
 /* Trains to the end; the report, which the caller owns. */
 static json_t *train(const char *data, const char *training)
 {
-	char more[512], path[128];
-	json_error_t error;
+	char more[512];
 
 	snprintf(cluster.data, sizeof(cluster.data), "%s", data);
 	snprintf(more, sizeof(more),
@@ -100,15 +99,7 @@ static json_t *train(const char *data, const char *training)
 		 "training { samples-per-task = 32 tasks-per-round = 6 stop-after-rounds = 300\n"
 		 "l2 = 0 decay = 0 %s }\nallocation { strategy = uta }\n",
 		 data, training);
-	cluster_configure(&cluster, more);
-	cluster_start_coordinator(&cluster, NULL);
-	cluster_start_workers(&cluster);
-	ck_assert_msg(cluster_wait(&cluster.coordinator) == 0, "%s",
-		      cluster_said(&cluster, "coordinator.log"));
-	snprintf(path, sizeof(path), "%s/report.json", cluster.folder);
-	json_t *report = json_load_file(path, 0, &error);
-	ck_assert_msg(report != NULL, "%s", error.text);
-	return report;
+	return cluster_train(&cluster, more);
 }
 
 static double last_loss(const json_t *report)

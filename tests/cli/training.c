@@ -37,22 +37,14 @@ static const char *const strategies[] = { "ata", "ata-empirical", "gta", "uta" }
 START_TEST(accuracy_rises_with_each_strategy)
 {
 	const char *strategy = strategies[_i];
-	char more[160], path[128];
-	json_error_t error;
+	char more[160];
 	double handed_out = 0, accuracy = 0;
 
 	snprintf(more, sizeof(more),
 		 "training { stop-after-rounds = 60 partition = dirichlet }\n"
 		 "allocation { strategy = %s }\n",
 		 strategy);
-	cluster_configure(&cluster, more);
-	cluster_start_coordinator(&cluster, NULL);
-	cluster_start_workers(&cluster);
-	ck_assert_int_eq(cluster_wait(&cluster.coordinator), 0);
-
-	snprintf(path, sizeof(path), "%s/report.json", cluster.folder);
-	json_t *report = json_load_file(path, 0, &error);
-	ck_assert_msg(report != NULL, "%s", error.text);
+	json_t *report = cluster_train(&cluster, more);
 	ck_assert_str_eq(json_string_value(json_object_get(report, "allocation")), strategy);
 	ck_assert_int_eq(json_integer_value(json_object_get(report, "round")), 60);
 	/* Chance is 0.1; the first evaluation is before the first step. */
@@ -111,8 +103,7 @@ static double of(const json_t *object, const char *part, const char *member)
 
 START_TEST(accuracy_rises_with_each_method)
 {
-	char more[300], path[128];
-	json_error_t error;
+	char more[300];
 
 	snprintf(more, sizeof(more),
 		 "training { method = %s learning-rate = %g stop-after-rounds = %u\n"
@@ -120,13 +111,7 @@ START_TEST(accuracy_rises_with_each_method)
 		 "allocation { strategy = %s }\n",
 		 methods[_i].method, methods[_i].learning_rate, methods[_i].steps,
 		 methods[_i].strategy);
-	cluster_configure(&cluster, more);
-	cluster_start_coordinator(&cluster, NULL);
-	cluster_start_workers(&cluster);
-	ck_assert_int_eq(cluster_wait(&cluster.coordinator), 0);
-	snprintf(path, sizeof(path), "%s/report.json", cluster.folder);
-	json_t *report = json_load_file(path, 0, &error);
-	ck_assert_msg(report != NULL, "%s", error.text);
+	json_t *report = cluster_train(&cluster, more);
 	ck_assert_str_eq(json_string_value(json_object_get(report, "method")), methods[_i].method);
 	ck_assert_int_ge(json_integer_value(json_object_get(report, "round")), methods[_i].steps);
 	ck_assert_double_gt(json_real_value(json_object_get(report, "test_accuracy")), 0.6);
@@ -152,19 +137,14 @@ END_TEST
 START_TEST(what_a_run_has_learnt_is_there_for_the_next)
 {
 	char more[400], path[128];
-	json_error_t error;
 
 	snprintf(path, sizeof(path), "%s/profile.json", cluster.folder);
 	snprintf(more, sizeof(more),
 		 "training { stop-after-rounds = 20 }\n"
 		 "allocation { strategy = ata-pooled profile = %s }\n",
 		 path);
-	cluster_configure(&cluster, more);
-	cluster_start_coordinator(&cluster, NULL);
-	cluster_start_workers(&cluster);
-	ck_assert_int_eq(cluster_wait(&cluster.coordinator), 0);
-	json_t *profile = json_load_file(path, 0, &error);
-	ck_assert_msg(profile != NULL, "%s", error.text);
+	json_decref(cluster_train(&cluster, more));
+	json_t *profile = cluster_load(&cluster, "profile.json");
 	ck_assert_uint_eq(json_array_size(json_object_get(profile, "workers")), CLUSTER_WORKERS);
 	json_decref(profile);
 
@@ -266,6 +246,13 @@ START_TEST(goes_on_from_its_checkpoint_after_a_kill)
 }
 END_TEST
 
+static void wait_for_an_answer(void)
+{
+	for (unsigned ms = 0; cluster_number(&cluster, "term") < 0 && ms < CLUSTER_WAIT_MS;
+	     ms += 20)
+		usleep(20000);
+}
+
 START_TEST(refuses_a_damaged_checkpoint)
 {
 	char path[128];
@@ -277,9 +264,7 @@ START_TEST(refuses_a_damaged_checkpoint)
 	ck_assert_ptr_nonnull(
 	    strstr(cluster_said(&cluster, "coordinator.log"), "state/checkpoint': No such file"));
 	cluster_start_coordinator(&cluster, NULL);
-	for (unsigned ms = 0; cluster_number(&cluster, "term") < 0 && ms < CLUSTER_WAIT_MS;
-	     ms += 20)
-		usleep(20000);
+	wait_for_an_answer();
 	cluster_kill(&cluster.coordinator, SIGTERM);
 
 	snprintf(path, sizeof(path), "%s/state/checkpoint", cluster.folder);
@@ -292,9 +277,7 @@ START_TEST(refuses_a_damaged_checkpoint)
 				     "state/checkpoint': offset 16: the checksum"));
 	/* The operator may say so. */
 	cluster_start_coordinator(&cluster, "--restart");
-	for (unsigned ms = 0; cluster_number(&cluster, "term") < 0 && ms < CLUSTER_WAIT_MS;
-	     ms += 20)
-		usleep(20000);
+	wait_for_an_answer();
 	ck_assert_double_eq(cluster_number(&cluster, "round"), 0);
 }
 END_TEST

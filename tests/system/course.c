@@ -250,14 +250,10 @@ json_t *course_look(struct course *course)
 json_t *course_end(struct course *course)
 {
 	struct cluster *cluster = &course->crew.cluster;
-	char path[128];
-	json_error_t error;
 
 	ck_assert_int_eq(kill(cluster->coordinator, SIGTERM), 0);
 	ck_assert_int_eq(cluster_wait(&cluster->coordinator), 0);
-	snprintf(path, sizeof(path), "%s/report.json", cluster->folder);
-	json_t *report = json_load_file(path, 0, &error);
-	ck_assert_msg(report != NULL, "%s", error.text);
+	json_t *report = cluster_load(cluster, "report.json");
 	check(course->combination, report);
 	return report;
 }

@@ -334,11 +334,7 @@ START_TEST(the_manuals_example_learns)
 	wait_for(cluster_number(&cluster, "test_accuracy") > 0.6 || steps() < 0);
 	/* To its end, which the report tells. */
 	ck_assert_int_eq(cluster_wait(&cluster.coordinator), 0);
-	json_error_t error;
-	char path[128];
-	snprintf(path, sizeof(path), "%s/report.json", cluster.folder);
-	json_t *report = json_load_file(path, 0, &error);
-	ck_assert_msg(report != NULL, "%s", error.text);
+	json_t *report = cluster_load(&cluster, "report.json");
 	ck_assert_double_gt(json_real_value(json_object_get(report, "test_accuracy")), 0.6);
 	json_decref(report);
 }
