@@ -32,6 +32,9 @@ tests_unit_codec_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
 tests_unit_quant_vector_SOURCES = tests/unit/quant_vector.c tests/unit/quant_plain.c
 tests_unit_quant_vector_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
 
+tests_unit_options_SOURCES = tests/unit/options.c tests/unit/pupil.c tests/unit/pupil.h
+tests_unit_strategy_SOURCES = tests/unit/strategy.c tests/unit/pupil.c tests/unit/pupil.h
+
 timeline = tests/unit/timeline.c tests/unit/timeline.h
 tests_unit_method_state_SOURCES = tests/unit/method_state.c $(timeline)
 tests_unit_rule_async_SOURCES = tests/unit/rule_async.c $(timeline)

@@ -5,6 +5,7 @@
 #include "lib/ata/norm.h"
 #include "lib/ata/strategy.h"
 #include "tests/test.h"
+#include "tests/unit/pupil.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,25 +26,8 @@ static struct iso_strategy *make(enum iso_strategy_kind kind, uint32_t batch,
 		.options = *options,
 		.seed = test_seed_base(),
 	};
-	size_t size = iso_strategy_size(&config);
-	struct iso_strategy *strategy = NULL;
 
-	ck_assert_ok(iso_strategy_init(malloc(size), size, &config, &strategy));
-	for (uint32_t i = 0; i < WORKERS; i++)
-		iso_strategy_set_present(strategy, i, true);
-	return strategy;
-}
-
-static void observe(struct iso_strategy *strategy, uint32_t worker, double time_s)
-{
-	iso_strategy_observe(strategy, worker, &(struct iso_ata_task){ time_s, 1, 0 });
-}
-
-static void teach(struct iso_strategy *strategy, uint32_t worker, double count, double mean_s)
-{
-	const struct iso_ata_samples samples = { count, count * mean_s, 0 };
-
-	ck_assert_ok(iso_strategy_import(strategy, worker, samples, 1e300));
+	return pupil_new(&config);
 }
 
 static void allocate(struct iso_strategy *strategy, uint64_t round, uint32_t *ret_tasks)
@@ -144,14 +128,14 @@ START_TEST(the_first_tasks_come_before_all_else)
 	uint32_t tasks[WORKERS];
 
 	for (uint32_t i = 0; i < 3; i++)
-		teach(strategy, i, 1e9, i == 0 ? 1 : 1e6);
+		pupil_teach(strategy, i, 1e9, i == 0 ? 1 : 1e6);
 	/* Worker 3 gets one a round, worker 0 all others. */
 	for (uint64_t round = 1; round <= 3; round++) {
 		allocate(strategy, round, tasks);
 		ck_assert(iso_strategy_exploring(strategy));
 		ck_assert_uint_eq(tasks[0], 8);
 		ck_assert_uint_eq(tasks[3], 1);
-		observe(strategy, 3, 1e9);
+		pupil_observe(strategy, 3, 1e9);
 	}
 	/* Then its score, which is 0. */
 	allocate(strategy, 4, tasks);
@@ -161,7 +145,7 @@ START_TEST(the_first_tasks_come_before_all_else)
 	strategy =
 	    make(ISO_STRATEGY_ATA_POOLED, 9, &(struct iso_ata_options){ .explore_tasks = 3 });
 	for (uint32_t i = 0; i < WORKERS; i++)
-		observe(strategy, i, i + 1);
+		pupil_observe(strategy, i, i + 1);
 	allocate(strategy, 1, tasks);
 	for (uint32_t i = 0; i < WORKERS; i++)
 		ck_assert(tasks[i] == 2 || tasks[i] == 3);
@@ -184,7 +168,7 @@ START_TEST(old_times_fade_and_the_bound_looks_back_no_further)
 	uint32_t tasks[WORKERS];
 
 	for (uint32_t i = 0; i < WORKERS; i++)
-		teach(strategy, i, 1000, 1 + i);
+		pupil_teach(strategy, i, 1000, 1 + i);
 	allocate(strategy, 1, tasks);
 	ck_assert_double_eq(iso_strategy_samples(strategy, 2).count, 1000);
 	allocate(strategy, 2, tasks);
@@ -198,10 +182,10 @@ START_TEST(old_times_fade_and_the_bound_looks_back_no_further)
 	allocate(strategy, 290, tasks);
 	ck_assert_double_eq(iso_strategy_samples(strategy, 2).count, 0);
 	/* ln(2k^2) of the 10 rounds that are remembered, not of 10^12. */
-	teach(strategy, 0, 1000, 1);
+	pupil_teach(strategy, 0, 1000, 1);
 	allocate(strategy, 1000000000000, tasks);
 	ck_assert_double_eq(iso_strategy_samples(strategy, 0).count, 0);
-	teach(strategy, 0, 1000, 1);
+	pupil_teach(strategy, 0, 1000, 1);
 	allocate(strategy, 1000000000000, tasks);
 	struct iso_ata_samples known = { 1000, 1000, 0 };
 	/* Who is alone has the prior's spread, as 8 samples, and its own 999. */
@@ -223,8 +207,8 @@ START_TEST(smoothed_scores_are_a_moving_average)
 
 	for (uint64_t round = 1; round <= 40; round++) {
 		for (uint32_t i = 0; i < WORKERS; i++) {
-			teach(plain, i, 1e6, (double)(round % 7 + i + 1));
-			teach(smooth, i, 1e6, (double)(round % 7 + i + 1));
+			pupil_teach(plain, i, 1e6, (double)(round % 7 + i + 1));
+			pupil_teach(smooth, i, 1e6, (double)(round % 7 + i + 1));
 		}
 		allocate(plain, round, tasks);
 		allocate(smooth, round, tasks);
@@ -246,15 +230,11 @@ START_TEST(smoothing_does_not_delay_what_is_known_of_shares)
 		.by_rate = true,
 		.options.smoothing = 0.01,
 	};
-	size_t size = iso_strategy_size(&config);
-	struct iso_strategy *strategy;
+	struct iso_strategy *strategy = pupil_new(&config);
 	uint32_t tasks[WORKERS];
 
-	ck_assert_ok(iso_strategy_init(malloc(size), size, &config, &strategy));
-	for (uint32_t i = 0; i < WORKERS; i++) {
-		iso_strategy_set_present(strategy, i, true);
-		teach(strategy, i, 1e9, 1);
-	}
+	for (uint32_t i = 0; i < WORKERS; i++)
+		pupil_teach(strategy, i, 1e9, 1);
 	allocate(strategy, 1, tasks);
 	double before = iso_strategy_scores(strategy)[1];
 	iso_strategy_set_rate(strategy, 1, 4);
@@ -282,16 +262,16 @@ START_TEST(an_allocation_is_kept_for_some_rounds)
 	ck_assert_uint_gt(changes, 15);
 	free(exploring);
 	for (uint32_t i = 1; i < WORKERS; i++)
-		teach(strategy, i, 1e6, 1);
+		pupil_teach(strategy, i, 1e6, 1);
 	allocate(strategy, 1, tasks);
 	ck_assert_uint_eq(tasks[0], 6);
-	teach(strategy, 0, 1e6, 1);
+	pupil_teach(strategy, 0, 1e6, 1);
 	allocate(strategy, 2, tasks);
 	ck_assert(iso_strategy_changed(strategy));
 	ck_assert_uint_eq(tasks[0], 2);
 	/* Worker 0 is slow now; in round 12 this is taken up. */
 	for (int u = 0; u < 10000000 && iso_strategy_samples(strategy, 0).count < 3e6; u++)
-		observe(strategy, 0, 100);
+		pupil_observe(strategy, 0, 100);
 	for (uint64_t round = 3; round < 12; round++) {
 		allocate(strategy, round, tasks);
 		ck_assert_uint_eq(tasks[0], 2);
@@ -362,7 +342,7 @@ START_TEST(calibration_measures_the_largest_norms)
 		for (uint32_t i = 0; i < WORKERS; i++) {
 			if (u == 3 && i == 2)
 				continue;
-			observe(strategy, i, (i + 1) * (u % 2 == 0 ? 0.5 : 1.5));
+			pupil_observe(strategy, i, (i + 1) * (u % 2 == 0 ? 0.5 : 1.5));
 		}
 	}
 	allocate(strategy, 1, tasks);
@@ -370,20 +350,20 @@ START_TEST(calibration_measures_the_largest_norms)
 	ck_assert(iso_strategy_exploring(strategy));
 	ck_assert_uint_ge(tasks[2], 1);
 	ck_assert_double_eq(iso_strategy_width(strategy).alpha_s, 0.1);
-	observe(strategy, 2, 4.5);
+	pupil_observe(strategy, 2, 4.5);
 	allocate(strategy, 2, tasks);
 	ck_assert(iso_strategy_calibrated(strategy));
 	ck_assert_double_eq_tol(iso_strategy_width(strategy).alpha_s, 2 / log(2), 1e-9);
 	ck_assert_double_eq_tol(iso_strategy_width(strategy).eta, 0.5 / log(2), 1e-9);
 	ck_assert_double_eq(iso_strategy_width(strategy).constant, 2);
 	/* Once and for all. */
-	observe(strategy, 2, 4500);
+	pupil_observe(strategy, 2, 4500);
 	allocate(strategy, 3, tasks);
 	ck_assert_double_eq_tol(iso_strategy_width(strategy).alpha_s, 2 / log(2), 1e-9);
 	free(strategy);
 	/* ata-pooled has nothing to calibrate. */
 	strategy = make(ISO_STRATEGY_ATA_POOLED, 6, &options);
-	observe(strategy, 0, 1);
+	pupil_observe(strategy, 0, 1);
 	allocate(strategy, 1, tasks);
 	ck_assert_uint_eq(iso_strategy_worker_bytes(strategy), 72);
 	free(strategy);
@@ -397,10 +377,10 @@ START_TEST(workers_that_are_alike_share_their_samples)
 	uint32_t tasks[WORKERS];
 
 	/* One is known well, two are as fast with too few samples for a score, one is slow. */
-	teach(strategy, 0, 100000, 1);
-	teach(strategy, 1, 20, 1.05);
-	teach(strategy, 2, 20, 0.2);
-	teach(strategy, 3, 100000, 7);
+	pupil_teach(strategy, 0, 100000, 1);
+	pupil_teach(strategy, 1, 20, 1.05);
+	pupil_teach(strategy, 2, 20, 0.2);
+	pupil_teach(strategy, 3, 100000, 7);
 	allocate(strategy, 5, tasks);
 	ck_assert_uint_eq(iso_strategy_cluster(strategy, 2), 1);
 	ck_assert_uint_eq(iso_strategy_cluster(strategy, 0), 2);
@@ -420,7 +400,7 @@ START_TEST(workers_that_are_alike_share_their_samples)
 	/* Within the errors of few samples, yet never said to be slower than its own mean. */
 	strategy = make(ISO_STRATEGY_ATA_EMPIRICAL, 6, &(struct iso_ata_options){ .cluster = 0.1 });
 	for (uint32_t i = 0; i < WORKERS; i++)
-		teach(strategy, i, i == 0 ? 2 : 1000000, i == 0 ? 0.7 : 1);
+		pupil_teach(strategy, i, i == 0 ? 2 : 1000000, i == 0 ? 0.7 : 1);
 	allocate(strategy, 5, tasks);
 	ck_assert_uint_eq(iso_strategy_cluster(strategy, 0), iso_strategy_cluster(strategy, 1));
 	ck_assert_double_eq(iso_strategy_scores(strategy)[0], 0.7);
@@ -436,12 +416,12 @@ START_TEST(a_changed_worker_is_explored_anew_and_draws_not_all_tasks)
 
 	for (uint32_t i = 0; i < WORKERS; i++)
 		for (int u = 0; u < 4000; u++)
-			observe(strategy, i, 0.9 + 0.1 * (u % 3));
+			pupil_observe(strategy, i, 0.9 + 0.1 * (u % 3));
 	allocate(strategy, 10, tasks);
 	ck_assert_uint_eq(tasks[1], 2);
 	ck_assert_uint_eq(iso_strategy_drifts(strategy, 1), 0);
 	for (int u = 0; u < 10; u++)
-		observe(strategy, 1, 20);
+		pupil_observe(strategy, 1, 20);
 	ck_assert_uint_eq(iso_strategy_drifts(strategy, 1), 1);
 	ck_assert_double_le(iso_strategy_samples(strategy, 1).count, 10);
 	ck_assert_double_eq_tol(
@@ -459,9 +439,9 @@ START_TEST(a_changed_worker_is_explored_anew_and_draws_not_all_tasks)
 	strategy = make(ISO_STRATEGY_ATA_POOLED, 8, &(struct iso_ata_options){ .drift = 24 });
 	for (uint32_t i = 0; i < WORKERS; i++)
 		for (int u = 0; u < 400; u++)
-			observe(strategy, i, 0.9 + 0.1 * (u % 3));
+			pupil_observe(strategy, i, 0.9 + 0.1 * (u % 3));
 	for (int u = 0; u < 7; u++)
-		observe(strategy, 1, 20);
+		pupil_observe(strategy, 1, 20);
 	ck_assert_uint_eq(iso_strategy_drifts(strategy, 1), 1);
 	allocate(strategy, 10, tasks);
 	ck_assert_double_gt(iso_strategy_scores(strategy)[1], 1);
@@ -472,10 +452,10 @@ START_TEST(a_changed_worker_is_explored_anew_and_draws_not_all_tasks)
 			&(struct iso_ata_options){ .drift = 24, .smoothing = 0.01 });
 	for (uint32_t i = 0; i < WORKERS; i++)
 		for (int u = 0; u < 4000; u++)
-			observe(strategy, i, 0.9 + 0.1 * (u % 3));
+			pupil_observe(strategy, i, 0.9 + 0.1 * (u % 3));
 	allocate(strategy, 10, tasks);
 	for (int u = 0; u < 3000; u++)
-		observe(strategy, 1, 20);
+		pupil_observe(strategy, 1, 20);
 	allocate(strategy, 11, tasks);
 	ck_assert_double_gt(iso_strategy_scores(strategy)[1], 10);
 	free(strategy);
@@ -489,7 +469,7 @@ START_TEST(who_is_never_used_is_tried_now_and_then)
 	uint32_t tasks[WORKERS], tried = 0;
 
 	for (uint32_t i = 0; i < WORKERS; i++)
-		teach(strategy, i, 1e9, i == 3 ? 1000 : 1);
+		pupil_teach(strategy, i, 1e9, i == 3 ? 1000 : 1);
 	for (uint64_t round = 1; round <= 700; round++) {
 		allocate(strategy, round, tasks);
 		tried += tasks[3];

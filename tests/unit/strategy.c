@@ -3,6 +3,7 @@
 
 #include "lib/ata/strategy.h"
 #include "tests/test.h"
+#include "tests/unit/pupil.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,28 +19,8 @@ static struct iso_strategy *make(enum iso_strategy_kind kind, uint32_t workers, 
 		.kind = kind, .workers = workers, .batch = batch, .width = width,
 		.by_rate = true, .seed = test_seed_base(),
 	};
-	size_t size = iso_strategy_size(&config);
-	struct iso_strategy *strategy = NULL;
 
-	ck_assert_ok(iso_strategy_init(malloc(size), size, &config, &strategy));
-	for (uint32_t i = 0; i < workers; i++)
-		iso_strategy_set_present(strategy, i, true);
-	return strategy;
-}
-
-/* Makes worker i known: so many samples of so many seconds. */
-static void teach(struct iso_strategy *strategy, uint32_t worker, uint64_t count, double mean_s)
-{
-	struct iso_ata_samples samples = { (double)count, (double)count * mean_s, 0 };
-
-	ck_assert_ok(iso_strategy_import(strategy, worker, samples, 1e300));
-}
-
-static void observe(struct iso_strategy *strategy, uint32_t worker, double time_s)
-{
-	const struct iso_ata_task task = { .time_s = time_s, .cost = 1 };
-
-	iso_strategy_observe(strategy, worker, &task);
+	return pupil_new(&config);
 }
 
 /* Worker `to` is what the checkpoint of `from` says. */
@@ -104,7 +85,7 @@ START_TEST(unseen_workers_get_one_task_each_at_random)
 	struct iso_strategy *strategy = make(ISO_STRATEGY_ATA, WORKERS, 2);
 	uint32_t tasks[WORKERS], seen[WORKERS] = { 0 };
 
-	teach(strategy, 0, 1000000, 1);
+	pupil_teach(strategy, 0, 1000000, 1);
 	for (int run = 0; run < 400; run++) {
 		ck_assert_ok(iso_strategy_allocate(strategy, 1, tasks));
 		ck_assert_uint_eq(sum(tasks, WORKERS), 2);
@@ -125,10 +106,10 @@ START_TEST(zero_scores_share_what_the_unseen_leave)
 	struct iso_strategy *strategy = make(ISO_STRATEGY_ATA_EMPIRICAL, WORKERS, 10);
 	uint32_t tasks[WORKERS], extra[WORKERS] = { 0 };
 
-	teach(strategy, 0, 1000000, 1); /* positive */
-	teach(strategy, 1, 2, 1);       /* too few samples: 0 */
-	teach(strategy, 2, 2, 50);
-	teach(strategy, 3, 2, 0.02);
+	pupil_teach(strategy, 0, 1000000, 1); /* positive */
+	pupil_teach(strategy, 1, 2, 1); /* too few samples: 0 */
+	pupil_teach(strategy, 2, 2, 50);
+	pupil_teach(strategy, 3, 2, 0.02);
 	for (int run = 0; run < 300; run++) {
 		ck_assert_ok(iso_strategy_allocate(strategy, 100, tasks));
 		ck_assert(iso_strategy_exploring(strategy));
@@ -162,7 +143,7 @@ START_TEST(known_workers_are_allocated_by_speed_and_rate)
 	uint32_t tasks[3];
 
 	for (uint32_t i = 0; i < 3; i++)
-		teach(strategy, i, 100000000, 0.010);
+		pupil_teach(strategy, i, 100000000, 0.010);
 	ck_assert_ok(iso_strategy_allocate(strategy, 5, tasks));
 	ck_assert(!iso_strategy_exploring(strategy));
 	ck_assert_uint_eq(tasks[0], 3);
@@ -191,15 +172,11 @@ START_TEST(plain_form_ignores_the_rate)
 {
 	struct iso_strategy_config config = { .kind = ISO_STRATEGY_ATA, .workers = 2, .batch = 4,
 					      .width = width };
-	size_t size = iso_strategy_size(&config);
-	struct iso_strategy *strategy;
+	struct iso_strategy *strategy = pupil_new(&config);
 	uint32_t tasks[2];
 
-	ck_assert_ok(iso_strategy_init(malloc(size), size, &config, &strategy));
-	for (uint32_t i = 0; i < 2; i++) {
-		iso_strategy_set_present(strategy, i, true);
-		teach(strategy, i, 100000000, 1);
-	}
+	for (uint32_t i = 0; i < 2; i++)
+		pupil_teach(strategy, i, 100000000, 1);
 	iso_strategy_set_rate(strategy, 0, 0.1);
 	ck_assert_ok(iso_strategy_allocate(strategy, 5, tasks));
 	ck_assert_uint_eq(tasks[0], 2);
@@ -252,7 +229,7 @@ START_TEST(given_means_are_allocated_by_ras)
 	/* Who is not known gets nothing, whatever its times are. */
 	iso_strategy_set_mean(strategy, 0, 1);
 	iso_strategy_set_mean(strategy, 2, 2);
-	observe(strategy, 1, 0.001);
+	pupil_observe(strategy, 1, 0.001);
 	ck_assert_ok(iso_strategy_allocate(strategy, 2, tasks));
 	ck_assert_uint_eq(tasks[0], 6);
 	ck_assert_uint_eq(tasks[1], 0);
@@ -301,9 +278,10 @@ START_TEST(spread_is_shared_where_one_alone_has_few_samples)
 
 		for (uint32_t i = 1; i < WORKERS; i++)
 			for (int u = 0; u < 40; u++)
-				observe(strategy, i, 1 + 0.9 * irregular * (u % 2 == 0 ? 1 : -1));
-		observe(strategy, 0, 1);
-		observe(strategy, 0, 1);
+				pupil_observe(strategy, i,
+					      1 + 0.9 * irregular * (u % 2 == 0 ? 1 : -1));
+		pupil_observe(strategy, 0, 1);
+		pupil_observe(strategy, 0, 1);
 		ck_assert_ok(iso_strategy_allocate(strategy, 10, tasks));
 		ck_assert(!iso_strategy_exploring(strategy));
 		scores[irregular] = iso_strategy_scores(strategy)[0];
@@ -353,17 +331,17 @@ START_TEST(same_seed_and_samples_replay_the_same_run)
 			for (uint32_t u = 0; u < tasks[i]; u++) {
 				double time_s = 0.01 * (i + 1) * (0.5 + iso_rng_unit(&rng));
 
-				observe(a, i, time_s);
-				observe(b, i, time_s);
+				pupil_observe(a, i, time_s);
+				pupil_observe(b, i, time_s);
 			}
 		}
 	}
 	ck_assert(!iso_strategy_exploring(a));
 	/* Nonsense times teach nothing. */
 	struct iso_ata_samples before = iso_strategy_samples(a, 0);
-	observe(a, 0, NAN);
-	observe(a, 0, INFINITY);
-	observe(a, 0, 0);
+	pupil_observe(a, 0, NAN);
+	pupil_observe(a, 0, INFINITY);
+	pupil_observe(a, 0, 0);
 	ck_assert_double_eq(iso_strategy_samples(a, 0).count, before.count);
 	free(a);
 	free(b);
