@@ -37,27 +37,29 @@ static inline int16_t code_of(uint32_t symbol, unsigned bits)
 
 /* The same for all lanes at once; whatever registers there are hold them. */
 typedef uint32_t words __attribute__((vector_size(LANES * 4)));
-typedef int16_t row __attribute__((vector_size(LANES * 2)));
+typedef uint16_t row __attribute__((vector_size(LANES * 2)));
+typedef int16_t signed_row __attribute__((vector_size(LANES * 2)));
 
 static inline void symbols_of(const int16_t *codes, unsigned bits, words *ret_symbols)
 {
-	row code, negative;
+	signed_row code;
+	row negative, symbol;
 
 	memcpy(&code, codes, sizeof(code));
-	negative = code >> 15;
-	code = ((code ^ negative) - negative) & 0x7fff;
-	code |= negative & (int16_t)(1u << (bits - 1));
-	*ret_symbols = __builtin_convertvector(code, words) & 0xffff;
+	negative = (row)(code >> 15);
+	symbol = ((((row)code ^ negative) - negative) & 0x7fff) |
+		 (negative & (uint16_t)(1u << (bits - 1)));
+	*ret_symbols = __builtin_convertvector(symbol, words);
 }
 
 static inline void codes_of(const words *symbols, unsigned bits, int16_t *ret_codes)
 {
-	const int16_t sign = (int16_t)(1u << (bits - 1));
+	const uint16_t sign = (uint16_t)(1u << (bits - 1));
 	row symbol = __builtin_convertvector(*symbols, row);
-	row negative = (symbol & sign) != 0;
-	row code = ((symbol & (int16_t)(sign - 1)) ^ negative) - negative;
+	row negative = (row)((symbol & sign) != 0);
+	row code = ((symbol & (uint16_t)(sign - 1)) ^ negative) - negative;
 
-	code |= (symbol == sign) & ISO_PACK_ESCAPE;
+	code |= (row)(symbol == sign) & (uint16_t)ISO_PACK_ESCAPE;
 	memcpy(ret_codes, &code, sizeof(code));
 }
 
