@@ -29,3 +29,9 @@ tests_fuzz_strategy_SOURCES = tests/fuzz/strategy.c $(fuzz_main)
 tests_fuzz_strategy_LDADD = lib/libisobar.a
 tests_fuzz_strategy_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
 EXTRA_DIST += tests/fuzz/corpus/strategy
+
+fuzz_targets += tests/fuzz/stream
+tests_fuzz_stream_SOURCES = tests/fuzz/stream.c $(fuzz_main)
+tests_fuzz_stream_LDADD = lib/libisobar.a
+tests_fuzz_stream_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
+EXTRA_DIST += tests/fuzz/corpus/stream
