@@ -297,7 +297,6 @@ static void close_all(struct coordinator *coordinator)
 
 int main(int argc, char **argv)
 {
-	static const int levels[] = { LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 	static struct coordinator coordinator;
 	struct error error = { 0 };
 	bool with_prefix = getenv("JOURNAL_STREAM") != NULL;
@@ -317,7 +316,7 @@ int main(int argc, char **argv)
 			 coordinator.conf.allocation.idle,
 			 cconf_strategy_text(coordinator.conf.allocation.strategy));
 	if (!coordinator.options.check)
-		log_init(levels[coordinator.conf.log_level], with_prefix);
+		log_init(log_level_of(coordinator.conf.log_level), with_prefix);
 	if (run_check(&coordinator.conf, &error) < 0) {
 		log_error("%s: %s", coordinator.options.file, error.text);
 		return 2;

@@ -23,6 +23,7 @@ static const struct ctl_command commands[] = {
 	{ "thaw", "", "ijrs", "let a frozen node trade again", ctl_thaw },
 	{ "log-level", "[error|warning|info|debug]", "ijrs", "what one node logs, until its end",
 	  ctl_log_level },
+	{ "reload", "", "ijrs", "read one node's configuration anew, while it runs", ctl_reload },
 	{ "check", "", "fij", "what is missing on this machine, and the remedy", ctl_check },
 	{ "keygen", "", "jo", "make a pair of keys", ctl_keygen },
 	{ "registry", "create|show", "cjTy", "the members of a cluster, and what is under way",

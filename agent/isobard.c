@@ -28,6 +28,7 @@ enum action { RUN = 1, CHECK, INIT, JOIN, RESTORE };
 struct agent {
 	struct loop loop;
 	struct loop_source signals;
+	struct node *node;
 };
 
 static void usage(FILE *out)
@@ -53,7 +54,12 @@ static void on_signal(struct loop_source *source, short revents)
 	if (signal_number == 0)
 		return;
 	if (signal_number == SIGHUP) {
-		log_info("got SIGHUP: nothing is read anew while isobard runs; restart it");
+		struct conf_changes changes;
+		struct error error = { 0 };
+
+		/* What is wrong has been said by then. */
+		if (agent->node != NULL)
+			(void)node_reload(agent->node, &changes, &error);
 		return;
 	}
 	log_info("got SIG%s, leaving", sigabbrev_np(signal_number));
@@ -71,11 +77,10 @@ static void tell_ready(const struct conf *conf, const struct node *node)
 	service_watchdog(WATCHDOG_TICKS * conf->trading.tick_ns);
 }
 
-static int run(const struct conf *conf)
+static int run(struct conf *conf, const char *file)
 {
 	static const int signals[] = { SIGTERM, SIGINT, SIGHUP, 0 };
 	struct agent agent = { 0 };
-	struct node *node = NULL;
 	struct error error = { 0 };
 	void *zmq_context = zmq_ctx_new();
 	int r;
@@ -89,19 +94,19 @@ static int run(const struct conf *conf)
 	if (r < 0)
 		error_errno(&error, r, "start");
 	else
-		r = node_open(conf, zmq_context, &agent.loop, &node, &error);
+		r = node_open(conf, file, zmq_context, &agent.loop, &agent.node, &error);
 	if (r == 0) {
-		tell_ready(conf, node);
+		tell_ready(conf, agent.node);
 		r = loop_run(&agent.loop);
 		service_leaving();
 		if (r < 0)
 			error_errno(&error, r, "event loop");
-		else if (node_failed(node))
+		else if (node_failed(agent.node))
 			r = error_set(&error, -EIO, "node %s cannot go on", conf->node);
 	}
 	if (r < 0)
 		log_error("isobard: %s", error.text);
-	node_close(node);
+	node_close(agent.node);
 	if (agent.signals.fd >= 0)
 		close(agent.signals.fd);
 	if (zmq_context != NULL)
@@ -189,18 +194,6 @@ static int parse(int argc, char **argv, enum action *ret_action, const char **re
 	return -1;
 }
 
-static int level_of(int configured)
-{
-	static const int levels[] = {
-		[CONF_LOG_ERROR] = LOG_ERR,
-		[CONF_LOG_WARNING] = LOG_WARNING,
-		[CONF_LOG_INFO] = LOG_INFO,
-		[CONF_LOG_DEBUG] = LOG_DEBUG,
-	};
-
-	return levels[configured];
-}
-
 int main(int argc, char **argv)
 {
 	static struct conf conf; /* too large for the stack */
@@ -216,7 +209,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "isobard: %s\n", error.text);
 		return EXIT_USAGE;
 	}
-	log_init(level_of(conf.log_level), getenv("JOURNAL_STREAM") != NULL);
+	log_init(log_level_of(conf.log_level), getenv("JOURNAL_STREAM") != NULL);
 	for (unsigned i = 0; i < conf.warning_count; i++)
 		log_warn("%s: %s", file, conf.warnings[i]);
 	switch (action) {
@@ -231,5 +224,5 @@ int main(int argc, char **argv)
 	case RUN:
 		break;
 	}
-	return run(&conf);
+	return run(&conf, file);
 }

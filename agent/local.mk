@@ -49,6 +49,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/conf/confscan.c %D%/conf/confscan.h \
 	%D%/conf/confutil.c %D%/conf/confutil.h \
 	%D%/conf/confvalue.c %D%/conf/confvalue.h \
+	%D%/conf/reload.c %D%/conf/reload.h \
 	%D%/control/control.c %D%/control/control.h \
 	%D%/control/controlcall.c \
 	%D%/control/controlsock.c %D%/control/controlsock.h \
@@ -89,6 +90,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/node/node_conf.c \
 	%D%/node/node_net.c \
 	%D%/node/node_ops.c \
+	%D%/node/node_reload.c \
 	%D%/node/node_standing.c \
 	%D%/node/node_status.c \
 	%D%/node/node_tick.c \

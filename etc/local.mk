@@ -34,5 +34,5 @@ etc_filled = $(systemdsystemunit_DATA) $(tmpfiles_DATA)
 EXTRA_DIST += $(etc_filled:=.in)
 CLEANFILES += $(etc_filled)
 $(etc_filled): %: %.in Makefile
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed -e 's|[@]sbindir[@]|$(sbindir)|g' \
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed -e 's|[@]sbindir[@]|$(sbindir)|g' -e 's|[@]bindir[@]|$(bindir)|g' \
 		-e 's|[@]sysconfdir[@]|$(sysconfdir)|g' $(srcdir)/$@.in >$@.new && mv $@.new $@

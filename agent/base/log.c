@@ -3,6 +3,7 @@
 
 #include "agent/base/log.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -60,6 +61,12 @@ const char *log_level_text(int level)
 		if (levels[i].level == level)
 			return levels[i].text;
 	return "?";
+}
+
+int log_level_of(int choice)
+{
+	assert(choice >= 0 && (size_t)choice < sizeof(levels) / sizeof(levels[0]));
+	return levels[choice].level;
 }
 
 void log_prepare(void)

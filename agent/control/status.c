@@ -197,6 +197,7 @@ json_t *status_json(const struct status *status)
 	put_measured(json, status);
 	put(json, "journal_writes", number(status->journal_writes));
 	put(json, "last_decision", text(status->last_decision));
+	put(json, "reload", text(status->reload));
 	put(json, "quota_writes", number(status->quota_writes));
 	put(json, "ticks", number(status->ticks));
 	put(json, "uptime_s", real(status->uptime_s));

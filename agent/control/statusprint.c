@@ -163,6 +163,8 @@ static void print_processes(FILE *out, const json_t *status)
 	fprintf(out, "%s MiB   generation %s   incarnation %s\n",
 		scaled(get(agent, "rss_bytes"), 1048576, 1, "").text,
 		count(status, "generation").text, count(status, "incarnation").text);
+	if (json_is_string(get(status, "reload")))
+		fprintf(out, "           reload  %s\n", text(status, "reload"));
 	fprintf(out, "           %s ticks   %s journal writes   %s quota writes   version %s\n",
 		count(status, "ticks").text, count(status, "journal_writes").text,
 		count(status, "quota_writes").text, text(status, "version"));

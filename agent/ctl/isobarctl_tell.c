@@ -6,10 +6,38 @@
 #include "agent/base/log.h"
 #include "agent/ctl/isobarctl.h"
 
-/* Orders to one running isobard: to stop trading, to go on, and what to log. */
+/* Orders to one running isobard: to stop trading, to go on, what to log, to read its file anew. */
 
-/* Steals the request; fine is what to say of a reply, or NULL to say its level. */
-static int tell(const struct ctl *ctl, json_t *request, const char *fine)
+/* Says what a reply means. */
+typedef void print_fn(const json_t *reply);
+
+static void print_level(const json_t *reply)
+{
+	puts(json_string_value(json_object_get(reply, "level")));
+}
+
+static void print_frozen(const json_t *reply)
+{
+	puts(json_is_true(json_object_get(reply, "frozen"))
+		 ? "frozen: its share stays as it is and is enforced, until isobarctl thaw"
+		 : "it trades");
+}
+
+static void print_reload(const json_t *reply)
+{
+	const char *taken = json_string_value(json_object_get(reply, "taken"));
+	const char *restart = json_string_value(json_object_get(reply, "restart"));
+
+	if (taken != NULL && taken[0] != '\0')
+		printf("in force: %s\n", taken);
+	if (restart != NULL && restart[0] != '\0')
+		printf("needs a restart: %s\n", restart);
+	if ((taken == NULL || taken[0] == '\0') && (restart == NULL || restart[0] == '\0'))
+		puts("nothing has changed");
+}
+
+/* Steals the request. */
+static int tell(const struct ctl *ctl, json_t *request, print_fn *print)
 {
 	char path[CONTROL_PATH_BYTES];
 	json_t *reply;
@@ -23,10 +51,8 @@ static int tell(const struct ctl *ctl, json_t *request, const char *fine)
 		return r;
 	if (ctl->json)
 		ctl_print_json(reply);
-	else if (fine != NULL)
-		puts(fine);
 	else
-		puts(json_string_value(json_object_get(reply, "level")));
+		print(reply);
 	json_decref(reply);
 	return CTL_DONE;
 }
@@ -35,15 +61,14 @@ int ctl_freeze(const struct ctl *ctl, int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	return tell(ctl, json_pack("{s:s}", "command", "freeze"),
-		    "frozen: its share stays as it is and is enforced, until isobarctl thaw");
+	return tell(ctl, json_pack("{s:s}", "command", "freeze"), print_frozen);
 }
 
 int ctl_thaw(const struct ctl *ctl, int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	return tell(ctl, json_pack("{s:s}", "command", "thaw"), "it trades");
+	return tell(ctl, json_pack("{s:s}", "command", "thaw"), print_frozen);
 }
 
 int ctl_log_level(const struct ctl *ctl, int argc, char **argv)
@@ -51,10 +76,18 @@ int ctl_log_level(const struct ctl *ctl, int argc, char **argv)
 	int level;
 
 	if (argc == 0)
-		return tell(ctl, json_pack("{s:s}", "command", "log-level"), NULL);
+		return tell(ctl, json_pack("{s:s}", "command", "log-level"), print_level);
 	if (argc > 1 || !log_level_parse(argv[0], &level)) {
 		fputs("isobarctl: log-level: expected error, warning, info or debug\n", stderr);
 		return CTL_USAGE;
 	}
-	return tell(ctl, json_pack("{s:s, s:s}", "command", "log-level", "level", argv[0]), NULL);
+	return tell(ctl, json_pack("{s:s, s:s}", "command", "log-level", "level", argv[0]),
+		    print_level);
+}
+
+int ctl_reload(const struct ctl *ctl, int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return tell(ctl, json_pack("{s:s}", "command", "reload"), print_reload);
 }

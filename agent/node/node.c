@@ -201,7 +201,7 @@ static int open_all(struct node *node, struct error *reterr)
 	return r;
 }
 
-int node_open(const struct conf *conf, void *zmq_context, struct loop *loop,
+int node_open(struct conf *conf, const char *file, void *zmq_context, struct loop *loop,
 	      struct node **ret_node, struct error *reterr)
 {
 	struct node *node = calloc(1, sizeof(*node));
@@ -209,7 +209,8 @@ int node_open(const struct conf *conf, void *zmq_context, struct loop *loop,
 
 	if (node == NULL)
 		return error_errno(reterr, -ENOMEM, "node");
-	node->conf = conf;
+	node->conf = node->reloaded = conf;
+	node->file = file;
 	node->zmq_context = zmq_context;
 	node->loop = loop;
 	node_quant(conf, &node->quant);

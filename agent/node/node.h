@@ -6,6 +6,7 @@
 
 #include "agent/base/error.h"
 #include "agent/conf/conf.h"
+#include "agent/conf/reload.h"
 
 struct loop;
 
@@ -27,11 +28,17 @@ int node_create(const struct conf *conf, bool join, struct error *reterr);
 
 /*
  * Takes up the journal, enforces the share it says, makes that start durable
- * and only then listens.  conf, the ZeroMQ context and the loop are borrowed
- * until node_close().
+ * and only then listens.  conf, read from file, the ZeroMQ context and the loop
+ * are borrowed until node_close(); conf changes in node_reload() alone.
  */
-int node_open(const struct conf *conf, void *zmq_context, struct loop *loop,
+int node_open(struct conf *conf, const char *file, void *zmq_context, struct loop *loop,
 	      struct node **ret_node, struct error *reterr);
+
+/*
+ * Reads the file anew and takes what may change while a node runs (agent/conf/reload.h).
+ * Whatever is wrong with it, all stays as it was; logged and shown in the status.
+ */
+int node_reload(struct node *node, struct conf_changes *ret_changes, struct error *reterr);
 
 /*
  * Ends worker, trading and control socket, and does what on-exit says - not

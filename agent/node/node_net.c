@@ -147,6 +147,20 @@ static int open_admin(struct node *node, const struct curve_keypair *keys, struc
 	return admin_open(&config, node->zmq_context, node->loop, &node->admin, reterr);
 }
 
+int node_let_in_administrators(struct node *node, struct error *reterr)
+{
+	const struct conf *conf = node->conf;
+	struct zap_peer peers[CONF_ADMINISTRATORS_MAX];
+
+	if (node->admin == NULL)
+		return 0;
+	for (unsigned i = 0; i < conf->administrator_count; i++) {
+		snprintf(peers[i].name, sizeof(peers[i].name), "%s", conf->administrators[i].name);
+		memcpy(peers[i].public_key, conf->administrators[i].public_key, CURVE_KEY_BYTES);
+	}
+	return zap_set_peers(node->zap, ADMIN_DOMAIN, peers, conf->administrator_count, reterr);
+}
+
 int node_open_net(struct node *node, struct error *reterr)
 {
 	const struct conf *conf = node->conf;

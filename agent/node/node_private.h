@@ -36,6 +36,9 @@ struct node_standing {
 
 struct node {
 	const struct conf *conf;
+	struct conf *reloaded;   /* the same one, for node_reload() alone */
+	const char *file;        /* where it was read */
+	char reload[384];        /* the outcome of the last reload, in words; empty: none yet */
 	void *zmq_context;
 	struct loop *loop;
 	struct loop_source timer;
@@ -94,6 +97,7 @@ json_t *node_command_ledger(void *context, const json_t *request);
 json_t *node_command_freeze(void *context, const json_t *request);
 json_t *node_command_thaw(void *context, const json_t *request);
 json_t *node_command_log_level(void *context, const json_t *request);
+json_t *node_command_reload(void *context, const json_t *request);
 
 /* Whether trading has been stopped, perhaps before this start. */
 bool node_is_frozen(int state_fd);
@@ -130,6 +134,8 @@ void node_map_edges(struct node *node);
 int node_meet(struct node *node, const struct opjson_neighbour *neighbour,
 	      struct peer **ret_peer, struct error *reterr);
 int node_open_net(struct node *node, struct error *reterr);
+/* The administrators of the configuration, in the place of those that were. */
+int node_let_in_administrators(struct node *node, struct error *reterr);
 void node_close_net(struct node *node);
 
 /* Nothing can be proven after this: ends, with the limit lowered as it is. */

@@ -322,6 +322,7 @@ static json_t *command_status(void *context, const json_t *request)
 	status.budget_ucpu = trade.gen != 0 ? trade.budget_ucpu : STATUS_UNKNOWN;
 	status.marginal_cost = iso_price_real(trade.marginal_q32);
 	status.price = iso_price_real(trade.price_q32);
+	status.reload = node->reload[0] != '\0' ? node->reload : NULL;
 	status.uptime_s = age_s(now_ns, node->started_ns);
 	status.ticks = (int64_t)node->ticks;
 	status.journal_writes = (int64_t)node->journal_writes;
@@ -369,5 +370,6 @@ const struct control_command node_commands[] = {
 	{ .name = "freeze", .changes_state = true, .fn = node_command_freeze },
 	{ .name = "thaw", .changes_state = true, .fn = node_command_thaw },
 	{ .name = "log-level", .changes_state = true, .fn = node_command_log_level },
+	{ .name = "reload", .changes_state = true, .fn = node_command_reload },
 };
 const size_t node_command_count = sizeof(node_commands) / sizeof(node_commands[0]);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What a running isobard is told: to freeze, to thaw, and what to log.
+# What a running isobard is told: to freeze, to thaw, what to log, and to read its file anew.
 set -eu
 # shellcheck source=tests/cli/expect.sh disable=SC2154
 . "$top_srcdir/tests/cli/expect.sh"
@@ -118,3 +118,60 @@ out ''
 err 'isobarctl: log-level: expected error, warning, info or debug'
 run "$ctl" --run-directory run log-level debug info
 ends 2
+
+# ceiling CPU - looked at once a second.
+ceiling() {
+	tries=0
+	until "$ctl" --run-directory run status | grep -q "^share.* ceiling $1 "; do
+		tries=$((tries + 1))
+		[ "$tries" -lt 100 ] || { complain "the ceiling is not $1"; return; }
+		sleep 0.05
+	done
+}
+
+# What may change does, what else has changed is named, and both are shown.
+run "$ctl" --run-directory run reload
+ends 0
+out 'nothing has changed'
+{ cat a.conf; echo 'ceiling = 0.6cpu cost { weight = 2 } config-epoch = 2'; } >b.conf
+sed -i '/^budget/s/1/2/' b.conf
+cp b.conf a.conf
+run "$ctl" --run-directory run reload
+ends 0
+out 'in force: ceiling, cost.weight
+needs a restart: budget, config-epoch'
+ceiling 0.6000
+run "$ctl" --run-directory run reload --json
+ends 0
+out '{
+  "ok": true,
+  "restart": "budget, config-epoch",
+  "taken": ""
+}'
+
+# One that is wrong changes nothing, by whatever way it is read.
+sed -i 's/0.6cpu/0.4cpu/; s/weight = 2/weihgt = 3/' a.conf
+run "$ctl" --run-directory run reload
+ends 1
+out ''
+err "isobarctl: 'run/a/control': a.conf: line 10: unknown option 'weihgt' in section cost; did\
+ you mean 'weight'?; all stays as it was"
+run "$ctl" --run-directory run status
+keep '/^ *reload/!d; s/^ *//'
+out "reload  failed, all stays as it was: a.conf: line 10: unknown option 'weihgt' in section cost;\
+ did you mean 'weight'?"
+kill -HUP "$agent"
+tries=0
+until [ "$(grep -c '^reload: .*weihgt' log)" -eq 2 ]; do
+	tries=$((tries + 1))
+	[ "$tries" -lt 200 ] || { complain 'SIGHUP reads nothing'; break; }
+	sleep 0.05
+done
+ceiling 0.6000
+
+# Nor does one that is right by itself, but not beside what stays.
+sed -i 's/0.4cpu/1.5cpu/; s/weihgt/weight/' a.conf
+run "$ctl" --run-directory run reload
+ends 1
+err "isobarctl: 'run/a/control': with what only a restart changes: ceiling: 1.5cpu is above the\
+ budget, 1cpu; all stays as it was"

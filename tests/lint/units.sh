@@ -14,7 +14,7 @@ failures=0
 
 check() { # UNIT EXPOSURE-TIMES-TEN
 	# The programs as built: an installed one may be older, or none.
-	sed -E "s,=.*/sbin/(isobard|isobar-coordinator)\>,=$top_builddir/agent/\1," \
+	sed -E "s,=.*/s?bin/(isobard|isobar-coordinator|isobarctl)\>,=$top_builddir/agent/\1," \
 		"$top_builddir/etc/systemd/$1" >"$work/$1"
 	# Not this system's other units: what is said of ours alone.
 	systemd-analyze verify --man=no "$work/$1" 2>&1 | grep -F "${1%.service}" >"$work/said" || true

@@ -93,7 +93,8 @@ START_TEST(what_is_unknown_is_null)
 	   "\"messages\":{\"dropped\":{},\"received\":null,\"sent\":null},\"meter\":null,"
 	   "\"meter_reason\":null,\"neighbours\":[],\"node\":null,\"ok\":true,"
 	   "\"on_cpu_ucpu\":null,\"period_us\":null,\"price\":null,\"quota_us\":null,"
-	   "\"quota_writes\":null,\"readback_us\":null,\"reason\":null,\"reserve_ucpu\":null,"
+	   "\"quota_writes\":null,\"readback_us\":null,\"reason\":null,\"reload\":null,"
+	   "\"reserve_ucpu\":null,"
 	   "\"share_ucpu\":null,\"state\":null,\"throttled_ns\":null,\"ticks\":null,"
 	   "\"uptime_s\":null,\"version\":null,\"wait_ucpu\":null,\"worker\":null}");
 }
