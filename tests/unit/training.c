@@ -58,6 +58,15 @@ static void add_speeds(struct run *run, const struct iso_speeds_config *config)
 	run->config.speeds = run->speeds;
 }
 
+/* Of workers that own one CPU each at first. */
+static void add_changes(struct run *run, const struct iso_speed_change *changes, uint32_t count)
+{
+	add_speeds(run, &(struct iso_speeds_config){ .workers = run->config.workers,
+						     .share = 1,
+						     .changes = changes,
+						     .change_count = count });
+}
+
 static void start(struct run *run, struct iso_method_config config, const float *x)
 {
 	config.workers = run->config.workers;
@@ -108,6 +117,16 @@ static struct iso_training_totals run_until(struct run *run, double time_s, uint
 	return totals;
 }
 
+static struct iso_training_totals after_rounds(struct run *run, uint64_t rounds)
+{
+	return run_until(run, HUGE_VAL, rounds, ISO_TRAINING_ROUNDS);
+}
+
+static struct iso_training_totals at_time(struct run *run, double time_s)
+{
+	return run_until(run, time_s, UINT64_MAX, ISO_TRAINING_TIME);
+}
+
 /*
  * Workers that need 1, 2 and 4 s, until four gradients are in: the first gives
  * three and the second one, at 1, 2, 2 and 3 s.  Then the second has computed
@@ -118,8 +137,7 @@ START_TEST(a_greedy_round_costs_n_times_its_time)
 	struct run run = with_constants(3, (const double[]){ 1, 2, 4 });
 	start(&run, (struct iso_method_config){ .kind = ISO_METHOD_RENNALA, .batch = 4 }, NULL);
 	for (uint64_t round = 1; round <= 5; round++) {
-		struct iso_training_totals totals =
-		    run_until(&run, HUGE_VAL, round, ISO_TRAINING_ROUNDS);
+		struct iso_training_totals totals = after_rounds(&run, round);
 
 		ck_assert_double_eq(totals.time_s, 3.0 * (double)round);
 		ck_assert_double_eq(totals.worker_s, 9.0 * (double)round);
@@ -141,14 +159,14 @@ START_TEST(asynchronous_workers_never_wait)
 	struct iso_training_totals totals;
 
 	start(&run, (struct iso_method_config){ .kind = ISO_METHOD_ASGD }, NULL);
-	totals = run_until(&run, 12, UINT64_MAX, ISO_TRAINING_TIME);
+	totals = at_time(&run, 12);
 	ck_assert_double_eq(totals.time_s, 12);
 	ck_assert_uint_eq(totals.computed, 21);
 	ck_assert_uint_eq(totals.updates, 21);
 	ck_assert_uint_eq(totals.running, 3);
 	ck_assert_double_eq(totals.worker_s, 36);
 	/* Between two events time passes as well. */
-	totals = run_until(&run, 12.5, UINT64_MAX, ISO_TRAINING_TIME);
+	totals = at_time(&run, 12.5);
 	ck_assert_uint_eq(totals.computed, 21);
 	ck_assert_double_eq(totals.worker_s, 37.5);
 	ck_assert_double_eq(totals.discarded_s, 0);
@@ -167,7 +185,7 @@ START_TEST(an_allocated_round_ends_with_its_last_task)
 		iso_strategy_set_mean(run.strategy, w, iso_law_mean(&run.laws[w]));
 	run.config.means_s = (const double[]){ 1, 2, 4 };
 	start(&run, (struct iso_method_config){ .kind = ISO_METHOD_MINIBATCH, .batch = 7 }, NULL);
-	totals = run_until(&run, HUGE_VAL, 3, ISO_TRAINING_ROUNDS);
+	totals = after_rounds(&run, 3);
 	ck_assert_double_eq(totals.time_s, 12);
 	ck_assert_double_eq(totals.worker_s, 36);
 	ck_assert_uint_eq(totals.started, 21);
@@ -184,7 +202,7 @@ START_TEST(without_means_there_is_no_regret)
 
 	add_strategy(&run, ISO_STRATEGY_UTA, 6);
 	start(&run, (struct iso_method_config){ .kind = ISO_METHOD_MINIBATCH, .batch = 6 }, NULL);
-	ck_assert_double_nan(run_until(&run, HUGE_VAL, 5, ISO_TRAINING_ROUNDS).regret_s);
+	ck_assert_double_nan(after_rounds(&run, 5).regret_s);
 	finish(&run);
 }
 END_TEST
@@ -198,7 +216,7 @@ START_TEST(the_regret_is_that_of_the_proxy_loss)
 	add_strategy(&run, ISO_STRATEGY_UTA, 6);
 	run.config.means_s = (const double[]){ 1, 2, 4 };
 	start(&run, (struct iso_method_config){ .kind = ISO_METHOD_MINIBATCH, .batch = 6 }, NULL);
-	totals = run_until(&run, HUGE_VAL, 5, ISO_TRAINING_ROUNDS);
+	totals = after_rounds(&run, 5);
 	ck_assert_double_eq(totals.time_s, 40);
 	ck_assert_double_eq(totals.worker_s, 5 * 14);
 	ck_assert_double_eq(totals.regret_s, 5 * (8 - 4));
@@ -221,21 +239,20 @@ START_TEST(a_running_task_follows_its_speed_exactly)
 	struct run run = with_constants(1, (const double[]){ 10 });
 	struct iso_training_totals totals;
 
-	add_speeds(&run, &(struct iso_speeds_config){
-			     .workers = 1, .share = 1, .changes = changes, .change_count = 4 });
+	add_changes(&run, changes, 4);
 	start(&run, (struct iso_method_config){ .kind = ISO_METHOD_ASGD }, NULL);
-	totals = run_until(&run, 12.5, UINT64_MAX, ISO_TRAINING_TIME);
+	totals = at_time(&run, 12.5);
 	ck_assert_uint_eq(totals.computed, 0);
 	ck_assert_double_eq(totals.worker_s, 12.5);
 	ck_assert_double_eq(totals.cpu_s, 10 + 2 * 2.5);
-	totals = run_until(&run, 13, UINT64_MAX, ISO_TRAINING_TIME);
+	totals = at_time(&run, 13);
 	ck_assert_uint_eq(totals.computed, 1);
 	ck_assert_double_eq(totals.worker_s, 13);
 	ck_assert_double_eq(totals.cpu_s, 16);
 	/* The next one: 1 of 10 until 14 s, nothing until 20, the rest at 8 in 9/8 s. */
-	totals = run_until(&run, 21, UINT64_MAX, ISO_TRAINING_TIME);
+	totals = at_time(&run, 21);
 	ck_assert_uint_eq(totals.computed, 1);
-	totals = run_until(&run, 21.125, UINT64_MAX, ISO_TRAINING_TIME);
+	totals = at_time(&run, 21.125);
 	ck_assert_uint_eq(totals.computed, 2);
 	ck_assert_double_eq(totals.worker_s, 21.125);
 	ck_assert_double_eq(totals.cpu_s, 16 + 2 * 8.125);
@@ -255,9 +272,7 @@ START_TEST(a_strategy_learns_the_time_that_is_asked_for)
 	for (int wall = 0; wall < 2; wall++) {
 		struct run run = with_constants(1, (const double[]){ 5 });
 
-		add_speeds(&run,
-			   &(struct iso_speeds_config){
-			       .workers = 1, .share = 1, .changes = changes, .change_count = 2 });
+		add_changes(&run, changes, 2);
 		add_strategy(&run, ISO_STRATEGY_ATA_EMPIRICAL, 3);
 		run.config.observe_wall = wall == 1;
 		start(&run, (struct iso_method_config){ .kind = ISO_METHOD_MINIBATCH }, NULL);
@@ -278,15 +293,14 @@ START_TEST(a_strategy_knows_the_shares)
 	struct run run = with_constants(2, (const double[]){ 2, 2 });
 	struct iso_training_totals totals;
 
-	add_speeds(&run, &(struct iso_speeds_config){
-			     .workers = 2, .share = 1, .changes = changes, .change_count = 2 });
+	add_changes(&run, changes, 2);
 	add_strategy(&run, ISO_STRATEGY_OFTA, 5);
 	iso_strategy_set_mean(run.strategy, 0, 2);
 	iso_strategy_set_mean(run.strategy, 1, 2);
 	run.config.means_s = (const double[]){ 2, 2 };
 	start(&run, (struct iso_method_config){ .kind = ISO_METHOD_MINIBATCH }, NULL);
 	/* Two rounds of four tasks and one, of 2 s; then three and two, of 6 s. */
-	totals = run_until(&run, HUGE_VAL, 3, ISO_TRAINING_ROUNDS);
+	totals = after_rounds(&run, 3);
 	ck_assert_double_eq(totals.time_s, 2 + 2 + 6);
 	ck_assert_uint_eq(totals.computed, 15);
 	ck_assert_double_eq(totals.regret_s, 0);
@@ -305,17 +319,16 @@ START_TEST(workers_come_and_go)
 	struct run run = with_constants(2, (const double[]){ 1, 2 });
 	struct iso_training_totals totals;
 
-	add_speeds(&run, &(struct iso_speeds_config){
-			     .workers = 2, .share = 1, .changes = changes, .change_count = 3 });
+	add_changes(&run, changes, 3);
 	start(&run, (struct iso_method_config){ .kind = ISO_METHOD_ASGD }, NULL);
-	totals = run_until(&run, 2.75, UINT64_MAX, ISO_TRAINING_TIME);
+	totals = at_time(&run, 2.75);
 	ck_assert_uint_eq(totals.computed, 2);
 	ck_assert_uint_eq(totals.lost, 1);
 	ck_assert_uint_eq(totals.running, 0);
 	ck_assert_double_eq(totals.discarded_s, 0.5);
-	totals = run_until(&run, 8, UINT64_MAX, ISO_TRAINING_TIME);
+	totals = at_time(&run, 8);
 	ck_assert_uint_eq(totals.computed, 2 + 2);
-	totals = run_until(&run, 9, UINT64_MAX, ISO_TRAINING_TIME);
+	totals = at_time(&run, 9);
 	ck_assert_uint_eq(totals.computed, 4 + 2);
 	finish(&run);
 }
@@ -380,7 +393,7 @@ START_TEST(gradients_are_those_of_the_point_that_was_given)
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
 		float now[3];
 
-		(void)run_until(&run, expected[i][0], UINT64_MAX, ISO_TRAINING_TIME);
+		(void)at_time(&run, expected[i][0]);
 		iso_method_point(run.method, now);
 		for (int p = 0; p < 3; p++)
 			ck_assert_double_eq(now[p], expected[i][1]);
@@ -397,7 +410,7 @@ START_TEST(tasks_of_another_size_take_as_much_longer)
 
 	run.config.size = &size;
 	start(&run, (struct iso_method_config){ .kind = ISO_METHOD_ASGD }, NULL);
-	totals = run_until(&run, 18, UINT64_MAX, ISO_TRAINING_TIME);
+	totals = at_time(&run, 18);
 	ck_assert_uint_eq(totals.computed, 3);
 	finish(&run);
 }
@@ -507,7 +520,7 @@ START_TEST(a_run_may_be_interrupted_anywhere)
 						  .delay_max = 3 },
 		      NULL);
 	}
-	whole = run_until(&run[0], 50, UINT64_MAX, ISO_TRAINING_TIME);
+	whole = at_time(&run[0], 50);
 	for (uint64_t events = 1;; events++) {
 		const struct iso_training_until until = { 50, UINT64_MAX, UINT64_MAX, events };
 
@@ -546,7 +559,7 @@ START_TEST(a_million_workers_are_no_trouble)
 	run.config.kind = method.kind;
 	bytes = iso_training_size(&run.config);
 	ck_assert_ok(iso_training_init(room(bytes), bytes, &run.config, &run.training));
-	totals = run_until(&run, HUGE_VAL, 3, ISO_TRAINING_ROUNDS);
+	totals = after_rounds(&run, 3);
 	ck_assert_uint_eq(totals.computed, 3000);
 	ck_assert_double_eq_tol(totals.worker_s, n * totals.time_s, 1e-9 * totals.worker_s);
 	finish(&run);
