@@ -2,6 +2,7 @@
 lib_libisobar_a_SOURCES += \
 	%D%/arcs.c %D%/arcs.h \
 	%D%/build.h \
+	%D%/distance.c %D%/distance.h \
 	%D%/graph.c %D%/graph.h \
 	%D%/parts.h \
 	%D%/random.c %D%/random.h \
