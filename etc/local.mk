@@ -36,3 +36,16 @@ CLEANFILES += $(etc_filled)
 $(etc_filled): %: %.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed -e 's|[@]sbindir[@]|$(sbindir)|g' -e 's|[@]bindir[@]|$(bindir)|g' \
 		-e 's|[@]sysconfdir[@]|$(sysconfdir)|g' $(srcdir)/$@.in >$@.new && mv $@.new $@
+
+# Each shell has a folder and a way to call the file.
+bashcompletiondir = $(datadir)/bash-completion/completions
+zshcompletiondir = $(datadir)/zsh/site-functions
+fishcompletiondir = $(datadir)/fish/vendor_completions.d
+dist_zshcompletion_DATA = %D%/completion/_isobarctl
+dist_fishcompletion_DATA = %D%/completion/isobarctl.fish
+EXTRA_DIST += %D%/completion/isobarctl.bash
+install-data-local:
+	$(MKDIR_P) $(DESTDIR)$(bashcompletiondir)
+	$(INSTALL_DATA) $(srcdir)/%D%/completion/isobarctl.bash $(DESTDIR)$(bashcompletiondir)/isobarctl
+uninstall-local:
+	rm -f $(DESTDIR)$(bashcompletiondir)/isobarctl

@@ -4,6 +4,7 @@ cli_tests = \
 	%D%/admin.sh \
 	%D%/audit.sh \
 	%D%/check.sh \
+	%D%/completion.sh \
 	%D%/examples.sh \
 	%D%/isobard.sh \
 	%D%/keygen.sh \
