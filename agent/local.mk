@@ -188,6 +188,8 @@ pkglibexec_PROGRAMS += %D%/isobar-guard
 bin_PROGRAMS += %D%/isobar-sim
 %C%_isobar_sim_SOURCES = \
 	%D%/isobar-sim.c \
+	%D%/sim/network.c %D%/sim/network.h \
+	%D%/sim/option.c %D%/sim/option.h \
 	%D%/sim/shares.c %D%/sim/shares.h \
 	%D%/sim/shares_plot.c \
 	%D%/sim/shares_print.c \

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/base/gnuplot.h"
+#include "agent/sim/option.h"
 #include "agent/sim/sim.h"
 
 #define NODES_MAX 1000000
@@ -83,102 +84,28 @@ void sim_shares_usage(void)
 	     "      --timing           CPU time and events a second, too");
 }
 
-static bool refuse(const char *option, const char *text, const char *want)
+static bool add_graph(void *context, const char *part)
 {
-	fprintf(stderr, "isobar-sim: --%s: '%s' is no %s\n", option, text, want);
-	return false;
-}
-
-/* The place of text in a list of names, from 0; -1: it is none of them. */
-static int find(const char *text, const char *const names[], int count)
-{
-	for (int i = 0; i < count; i++)
-		if (strcmp(text, names[i]) == 0)
-			return i;
-	return -1;
-}
-
-static bool set_name(const char *option, const char *text, const char *const names[], int count,
-		     int *ret_index)
-{
-	*ret_index = find(text, names, count);
-	if (*ret_index >= 0)
-		return true;
-	fprintf(stderr, "isobar-sim: --%s: '%s' is none of", option, text);
-	for (int i = 0; i < count; i++)
-		fprintf(stderr, "%s %s", i > 0 ? "," : "", names[i]);
-	fputc('\n', stderr);
-	return false;
-}
-
-static bool set_real(const char *option, const char *text, double low, double high, double *ret)
-{
-	char *end, want[64];
-	double value = strtod(text, &end);
-
-	if (text[0] != '\0' && *end == '\0' && value >= low && value <= high) {
-		*ret = value;
-		return true;
-	}
-	snprintf(want, sizeof(want), "number from %g to %g", low, high);
-	return refuse(option, text, want);
-}
-
-static bool set_number(const char *option, const char *text, uint64_t low, uint64_t high,
-		       uint64_t *ret)
-{
-	char *end, want[80];
-	uint64_t value = strtoull(text, &end, 10);
-
-	if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && value >= low && value <= high) {
-		*ret = value;
-		return true;
-	}
-	snprintf(want, sizeof(want), "whole number from %ju to %ju", (uintmax_t)low,
-		 (uintmax_t)high);
-	return refuse(option, text, want);
-}
-
-/* Calls fn for each part between commas. */
-static bool each_part(struct shares_options *into, const char *text,
-		      bool (*fn)(struct shares_options *into, const char *part))
-{
-	while (true) {
-		char part[32];
-		size_t length = strcspn(text, ",");
-
-		if (length >= sizeof(part))
-			return refuse("nodes", text, "list");
-		memcpy(part, text, length);
-		part[length] = '\0';
-		if (!fn(into, part))
-			return false;
-		if (text[length] == '\0')
-			return true;
-		text += length + 1;
-	}
-}
-
-static bool add_graph(struct shares_options *into, const char *part)
-{
+	struct shares_options *into = context;
 	const char *names[SHARES_GRAPHS];
 	int index;
 
 	for (int i = 0; i < SHARES_GRAPHS; i++)
 		names[i] = shares_graph_name((enum shares_graph)i);
-	if (!set_name("graph", part, names, SHARES_GRAPHS, &index))
+	if (!option_name("graph", part, names, SHARES_GRAPHS, &index))
 		return false;
 	into->graphs[index] = true;
 	return true;
 }
 
-static bool add_size(struct shares_options *into, const char *part)
+static bool add_size(void *context, const char *part)
 {
+	struct shares_options *into = context;
 	uint64_t nodes;
 
 	if (into->size_count == SHARES_SIZES_MAX)
-		return refuse("nodes", part, "number too many, it is beyond what fits");
-	if (!set_number("nodes", part, 3, NODES_MAX, &nodes))
+		return option_refuse("nodes", part, "number too many, it is beyond what fits");
+	if (!option_number("nodes", part, 3, NODES_MAX, &nodes))
 		return false;
 	into->sizes[into->size_count++] = (uint32_t)nodes;
 	return true;
@@ -189,7 +116,7 @@ static bool set_load(struct shares_options *into, const char *text)
 	static const char *const names[] = { "halves", "scattered" };
 	int index;
 
-	if (!set_name("load", text, names, 2, &index))
+	if (!option_name("load", text, names, 2, &index))
 		return false;
 	into->load = (enum iso_site_load)(ISO_SITE_HALVES + index);
 	return true;
@@ -200,7 +127,7 @@ static bool set_cost(struct shares_options *into, const char *text)
 	static const char *const names[] = { "quadratic", "latency", "proportional" };
 	int index;
 
-	if (!set_name("cost", text, names, 3, &index))
+	if (!option_name("cost", text, names, 3, &index))
 		return false;
 	into->cost = (enum iso_cost_kind)(ISO_COST_QUADRATIC + index);
 	return true;
@@ -211,7 +138,7 @@ static bool set_mode(struct shares_options *into, const char *text)
 	static const char *const names[] = { "difference", "log", "uniform", "none" };
 	int index;
 
-	if (!set_name("quantiser", text, names, 4, &index))
+	if (!option_name("quantiser", text, names, 4, &index))
 		return false;
 	into->mode = (enum iso_share_mode)(ISO_SHARE_DIFFERENCE + index);
 	return true;
@@ -220,21 +147,21 @@ static bool set_mode(struct shares_options *into, const char *text)
 static bool set_option(struct shares_options *into, int option, const char *text)
 {
 	switch (option) {
-	case OPTION_GRAPH: return each_part(into, text, add_graph);
-	case OPTION_NODES: return each_part(into, text, add_size);
-	case OPTION_SEED: return set_number("seed", text, 0, INT64_MAX, &into->seed);
-	case OPTION_SEEDS: return set_number("seeds", text, 1, 1000, &into->seed_count);
+	case OPTION_GRAPH: return option_parts("graph", text, add_graph, into);
+	case OPTION_NODES: return option_parts("nodes", text, add_size, into);
+	case OPTION_SEED: return option_number("seed", text, 0, INT64_MAX, &into->seed);
+	case OPTION_SEEDS: return option_number("seeds", text, 1, 1000, &into->seed_count);
 	case OPTION_LOAD: return set_load(into, text);
 	case OPTION_COST: return set_cost(into, text);
 	case OPTION_QUANTISER: return set_mode(into, text);
-	case OPTION_RHO: return set_real("rho", text, 0.03125, 2, &into->rho);
-	case OPTION_GAMMA: return set_real("gamma", text, 1e-6, 1, &into->gamma);
-	case OPTION_DEAD_BAND: return set_real("dead-band", text, 0, 1, &into->dead_band);
-	case OPTION_LOSS: return set_real("loss", text, 0, 0.99, &into->loss);
-	case OPTION_DELAY: return set_real("delay", text, 0, 100, &into->delay);
-	case OPTION_JITTER: return set_real("jitter", text, 0, 0.9, &into->jitter);
-	case OPTION_GAP: return set_real("gap", text, 1e-9, 1e9, &into->gap);
-	case OPTION_ROUNDS: return set_number("rounds", text, 1, UINT32_MAX, &into->rounds_max);
+	case OPTION_RHO: return option_real("rho", text, 0.03125, 2, &into->rho);
+	case OPTION_GAMMA: return option_real("gamma", text, 1e-6, 1, &into->gamma);
+	case OPTION_DEAD_BAND: return option_real("dead-band", text, 0, 1, &into->dead_band);
+	case OPTION_LOSS: return option_real("loss", text, 0, 0.99, &into->loss);
+	case OPTION_DELAY: return option_real("delay", text, 0, 100, &into->delay);
+	case OPTION_JITTER: return option_real("jitter", text, 0, 0.9, &into->jitter);
+	case OPTION_GAP: return option_real("gap", text, 1e-9, 1e9, &into->gap);
+	case OPTION_ROUNDS: return option_number("rounds", text, 1, UINT32_MAX, &into->rounds_max);
 	case OPTION_CSV: into->format = SHARES_CSV; return true;
 	case OPTION_JSON: into->format = SHARES_JSON; return true;
 	case OPTION_PLOT: into->plot = text; return sim_plot_option(text);

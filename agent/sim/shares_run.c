@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/sim/network.h"
 #include "agent/sim/shares.h"
 #include "lib/graph/graph.h"
 #include "lib/quant/quant.h"
@@ -16,9 +17,7 @@
 
 /* What a run is made of; freed together. */
 struct swarm_set {
-	struct iso_graph graph;
-	struct iso_graph_edge *edges;
-	uint32_t *degrees;
+	struct network network;
 	struct iso_site *sites;
 	void *memory;
 	struct iso_swarm *swarm;
@@ -27,8 +26,7 @@ struct swarm_set {
 
 static void set_free(struct swarm_set *set)
 {
-	free(set->edges);
-	free(set->degrees);
+	network_close(&set->network);
 	free(set->sites);
 	free(set->memory);
 }
@@ -53,54 +51,24 @@ static double cpu_s(void)
 	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* As square as it can be. */
-static uint32_t grid_rows(uint32_t nodes)
-{
-	uint32_t rows = (uint32_t)sqrt((double)nodes);
-
-	while (nodes % rows != 0)
-		rows--;
-	return rows;
-}
-
 static int make_graph(struct swarm_set *set, enum shares_graph kind, uint32_t nodes,
 		      struct iso_rng *rng, struct error *reterr)
 {
-	uint32_t hops = 2, rows = grid_rows(nodes);
-	enum iso_status status = ISO_E_RANGE;
+	static const enum network_kind kinds[SHARES_GRAPHS] = {
+		[SHARES_RING] = NETWORK_RING,
+		[SHARES_GRID] = NETWORK_GRID,
+		[SHARES_RANDOM] = NETWORK_RANDOM,
+		[SHARES_EXPONENTIAL] = NETWORK_EXPONENTIAL,
+	};
+	const struct network_options options = { .kind = kinds[kind], .nodes = nodes };
 
-	if (kind == SHARES_EXPONENTIAL)
-		for (hops = 1; hops < 32 && nodes >> hops != 0; hops++)
-			continue;
-	set->edges = malloc((size_t)nodes * hops * sizeof(*set->edges));
-	set->degrees = malloc(nodes * sizeof(*set->degrees));
-	if (set->edges == NULL || set->degrees == NULL)
-		return error_errno(reterr, -ENOMEM, "graph of %u nodes", nodes);
-	iso_graph_init(&set->graph, nodes, set->edges, nodes * hops);
-	switch (kind) {
-	case SHARES_RING: status = iso_graph_ring(&set->graph); break;
-	case SHARES_GRID:
-		if (nodes / rows > 4 * rows)
-			return error_set(reterr, -EINVAL,
-					 "%u nodes make no grid: it would be %u times %u", nodes,
-					 rows, nodes / rows);
-		status = iso_graph_grid(&set->graph, rows, nodes / rows);
-		break;
-	case SHARES_RANDOM: status = iso_graph_random(&set->graph, nodes, rng); break;
-	case SHARES_EXPONENTIAL: status = iso_graph_exponential(&set->graph); break;
-	case SHARES_GRAPHS: break;
-	}
-	if (status != ISO_OK)
-		return error_set(reterr, -EINVAL, "%s of %u nodes: %s", shares_graph_name(kind),
-				 nodes, iso_status_text(status));
-	iso_graph_degrees(&set->graph, set->degrees);
-	return 0;
+	return network_open(&options, rng, &set->network, reterr);
 }
 
 static int make_sites(struct swarm_set *set, const struct shares_options *options,
 		      struct iso_rng *rng, struct error *reterr)
 {
-	uint32_t nodes = set->graph.nodes;
+	uint32_t nodes = set->network.graph.nodes;
 
 	set->sites = malloc(nodes * sizeof(*set->sites));
 	if (set->sites == NULL)
@@ -124,14 +92,14 @@ static int make_swarm(struct swarm_set *set, const struct shares_options *option
 			   .stop_and_wait = true,
 			   .base_age_ns = 32ull * ISO_SWARM_ROUND_NS,
 			   .fresh_age_ns = 50ull * ISO_SWARM_ROUND_NS },
-		.graph = &set->graph,
+		.graph = &set->network.graph,
 		.sites = set->sites,
 		.share_ucpu = SHARE_UCPU,
 		.loss = options->loss,
 		.delay = options->delay,
 		.jitter = options->jitter,
 	};
-	size_t bytes = iso_swarm_size(&config, set->degrees);
+	size_t bytes = iso_swarm_size(&config, set->network.degrees);
 	enum iso_status status;
 
 	if (bytes == 0)
@@ -140,8 +108,8 @@ static int make_swarm(struct swarm_set *set, const struct shares_options *option
 	set->memory = malloc(bytes);
 	if (set->memory == NULL)
 		return error_errno(reterr, -ENOMEM, "%zu bytes for %u nodes", bytes,
-				   set->graph.nodes);
-	status = iso_swarm_init(set->memory, bytes, &config, set->degrees, &set->swarm);
+				   set->network.graph.nodes);
+	status = iso_swarm_init(set->memory, bytes, &config, set->network.degrees, &set->swarm);
 	if (status != ISO_OK)
 		return error_set(reterr, -EINVAL, "%s", iso_status_text(status));
 	*ret_bytes = bytes;
@@ -214,11 +182,12 @@ int shares_run(const struct shares_options *options, enum shares_graph graph, ui
 	if (r < 0)
 		return r;
 	iso_swarm_counts(set.swarm, &counts);
-	run.edges = set.graph.edge_count;
+	run.edges = set.network.graph.edge_count;
 	for (uint32_t i = 0; i < nodes; i++)
-		run.degree = set.degrees[i] > run.degree ? set.degrees[i] : run.degree;
-	run.graph_bytes =
-	    run.edges * sizeof(*set.edges) + nodes * (sizeof(*set.degrees) + sizeof(*set.sites));
+		run.degree =
+		    set.network.degrees[i] > run.degree ? set.network.degrees[i] : run.degree;
+	run.graph_bytes = run.edges * sizeof(*set.network.edges) +
+			  nodes * (sizeof(*set.network.degrees) + sizeof(*set.sites));
 	run.messages = counts.sent;
 	run.events = counts.ticks + counts.received;
 	run.digest = iso_swarm_digest(set.swarm);

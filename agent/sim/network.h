@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_SIM_NETWORK_H
+#define ISO_SIM_NETWORK_H
+
+#include <stdint.h>
+
+#include "agent/base/error.h"
+#include "lib/graph/graph.h"
+#include "lib/rng.h"
+
+/* The graphs that the commands of isobar-sim can be asked for, with memory of their own. */
+enum network_kind {
+	NETWORK_RING,
+	NETWORK_GRID,
+	NETWORK_RANDOM, /* a ring and as many chords */
+	NETWORK_EXPONENTIAL,
+	NETWORK_COMPLETE,
+	NETWORK_STAR,
+	NETWORK_LINE,
+	NETWORK_ERDOS_RENYI,
+	NETWORK_GEOMETRIC,
+	NETWORK_KINDS,
+};
+
+extern const char *const network_names[NETWORK_KINDS];
+
+struct network_options {
+	enum network_kind kind;
+	uint32_t nodes;	    /* >= 2 */
+	double probability; /* erdos-renyi: of an edge, 0 to 1 */
+	double radius;	    /* geometric, in the unit square */
+};
+
+struct network {
+	struct iso_graph graph;
+	struct iso_graph_edge *edges; /* owns */
+	uint32_t *degrees;	      /* owns; one a node */
+};
+
+/*
+ * -EINVAL: no such graph, too many edges, or it is not connected; -ENOMEM.  A graph that is
+ * drawn is drawn again up to 100 times until it is connected.
+ */
+int network_open(const struct network_options *options, struct iso_rng *rng,
+		 struct network *ret_network, struct error *reterr);
+
+/* Zeroes it; a zeroed one is fine. */
+void network_close(struct network *network);
+
+#endif
