@@ -159,7 +159,7 @@ static const struct confutil_option options[] = {
 	},
 	{
 		.section = "cost", .name = "epsilon", .type = CONFUTIL_NUMBER,
-		.initial = "0.001", .min = 1e-9, .max = 1e3, AT(cost.epsilon),
+		.initial = "0.0003", .min = 1e-9, .max = 1e3, AT(cost.epsilon),
 		.doc = "softplus, log-barrier: size of the penalty",
 	},
 	{

@@ -196,3 +196,17 @@ double iso_cost_curvature_bound(const struct iso_cost *cost, const struct iso_bo
 	assert(!"penalty kind");
 	return 0;
 }
+
+void iso_cost_tune_penalty(struct iso_cost *cost, const struct iso_box *box, double slope,
+			   double loss)
+{
+	assert(positive(slope));
+	assert(positive(loss));
+	if (cost->penalty == ISO_PENALTY_SOFTPLUS) {
+		cost->penalty_eps = loss / log(2);
+		cost->penalty_sigma = 2 * slope / cost->penalty_eps;
+	} else if (cost->penalty == ISO_PENALTY_BARRIER) {
+		/* Relaxed, it pushes with 3 eps / seam where a share is a seam outside. */
+		cost->penalty_eps = fmax(loss / 2, slope * barrier_seam(box) / 3);
+	}
+}

@@ -97,4 +97,24 @@ struct iso_cost_slope iso_cost_slope_real(const struct iso_cost *cost, const str
  */
 double iso_cost_curvature_bound(const struct iso_cost *cost, const struct iso_box *box);
 
+/*
+ * Size and steepness of the penalty for those who have no hard box, as in the paper,
+ * where the penalty alone keeps shares inside.  slope > 0 is the largest |f'(x) - lambda|
+ * at an end of the box, the force that it has to withstand, and loss > 0 the cost that
+ * it may add per node:
+ *
+ *     softplus   eps = loss / ln 2, s = 2 slope / eps
+ *     barrier    eps = loss / 2, at least slope width / 3072
+ *
+ * The cost of the penalised optimum is above that of the exact one by at most the
+ * penalty at the exact one, n eps ln 2; a barrier adds at most eps an end.  At an end
+ * softplus pushes with eps s / 2, which is slope.  The relaxed part of the barrier needs an
+ * eps of its own to be that strong: with this one it is at 1/1024 of the box outside,
+ * where what it gains there is about what it costs inside.  The price of both is
+ * curvature, of softplus slope^2 / eps: steps must be shorter.  Without a penalty
+ * nothing is done.
+ */
+void iso_cost_tune_penalty(struct iso_cost *cost, const struct iso_box *box, double slope,
+			   double loss);
+
 #endif
