@@ -51,6 +51,7 @@ struct link {
 	bool has_keys;
 	struct curve_keypair keys;
 	link_fn *fn;
+	link_parts_fn *parts_fn;
 	void *context;
 	uint64_t down_after_ns;
 	struct link_limits limits;
@@ -199,20 +200,37 @@ static bool sender(const struct link *link, zmq_msg_t *message, uint32_t *ret_in
 	return false;
 }
 
-static void take(struct link *link, zmq_msg_t *message)
+/* Whether whoever uses the link finds it good. */
+static bool hand_up(const struct link *link, uint32_t index, zmq_msg_t *messages, unsigned count)
 {
-	size_t size = zmq_msg_size(message);
+	struct link_part parts[LINK_PARTS_MAX];
+
+	if (link->parts_fn == NULL)
+		return detour(link->fn, link->context, index, zmq_msg_data(&messages[0]),
+			      zmq_msg_size(&messages[0]));
+	for (unsigned i = 0; i < count; i++)
+		parts[i] = (struct link_part){ zmq_msg_data(&messages[i]),
+					       zmq_msg_size(&messages[i]) };
+	return link->parts_fn(link->context, index, parts, count);
+}
+
+/* count: of all parts, of which only so many as there may be are here. */
+static void take(struct link *link, zmq_msg_t *messages, unsigned count)
+{
+	bool is_good = count <= (link->parts_fn != NULL ? LINK_PARTS_MAX : 1);
 	uint32_t index;
 
-	if (size > link->limits.message_bytes_max) {
+	for (unsigned i = 0; i < count && is_good; i++)
+		is_good = zmq_msg_size(&messages[i]) <= link->limits.message_bytes_max;
+	if (!is_good) {
 		link->counters.dropped[LINK_DROP_OVERSIZE]++;
 		return;
 	}
-	if (!sender(link, message, &index)) {
+	if (!sender(link, &messages[0], &index)) {
 		link->counters.dropped[LINK_DROP_UNKNOWN]++;
 		return;
 	}
-	if (!detour(link->fn, link->context, index, zmq_msg_data(message), size)) {
+	if (!hand_up(link, index, messages, count)) {
 		link->counters.dropped[LINK_DROP_REJECTED]++;
 		return;
 	}
@@ -221,28 +239,42 @@ static void take(struct link *link, zmq_msg_t *message)
 		link_heard(link, index, clock_now_ns());
 }
 
+/* All parts of the next message; those beyond the limit are only counted.  0: there is none. */
+static unsigned receive(void *socket, zmq_msg_t messages[LINK_PARTS_MAX])
+{
+	unsigned count = 0;
+	bool has_more = true;
+
+	while (has_more) {
+		zmq_msg_t surplus, *message = count < LINK_PARTS_MAX ? &messages[count] : &surplus;
+
+		zmq_msg_init(message);
+		if (zmq_msg_recv(message, socket, ZMQ_DONTWAIT) < 0) {
+			zmq_msg_close(message);
+			break;
+		}
+		has_more = zmq_msg_more(message);
+		if (message == &surplus)
+			zmq_msg_close(&surplus);
+		count++;
+	}
+	return count;
+}
+
 static void on_message(struct loop_source *source, short revents)
 {
 	struct link *link = (struct link *)(void *)source;
-	bool is_continued = false;
+	zmq_msg_t messages[LINK_PARTS_MAX];
 
 	(void)revents;
 	for (unsigned i = 0; i < LINK_DRAIN_MAX; i++) {
-		zmq_msg_t message;
+		unsigned count = receive(source->socket, messages);
 
-		zmq_msg_init(&message);
-		if (zmq_msg_recv(&message, source->socket, ZMQ_DONTWAIT) < 0) {
-			zmq_msg_close(&message);
+		if (count == 0)
 			return;
-		}
-		bool has_more = zmq_msg_more(&message);
-		/* Nobody of ours sends several parts. */
-		if (has_more || is_continued)
-			link->counters.dropped[LINK_DROP_OVERSIZE] += !is_continued;
-		else
-			take(link, &message);
-		is_continued = has_more;
-		zmq_msg_close(&message);
+		take(link, messages, count);
+		for (unsigned j = 0; j < count && j < LINK_PARTS_MAX; j++)
+			zmq_msg_close(&messages[j]);
 	}
 }
 
@@ -260,6 +292,7 @@ int link_open(const struct link_config *config, void *zmq_context, struct loop *
 	link->loop = loop;
 	link->zmq_context = zmq_context;
 	link->fn = config->fn;
+	link->parts_fn = config->parts_fn;
 	link->context = config->context;
 	link->down_after_ns = config->down_after_ns;
 	link->limits = config->limits;
@@ -341,13 +374,24 @@ void link_remove(struct link *link, uint32_t neighbour)
 		(void)set_allow_list(link, NULL, NULL);
 }
 
-int link_send(struct link *link, uint32_t neighbour, const void *bytes, size_t size)
+int link_send_parts(struct link *link, uint32_t neighbour, const struct link_part *parts,
+		    unsigned count)
 {
 	assert(is_taken(link, neighbour));
-	assert(size <= link->limits.message_bytes_max);
+	assert(count >= 1);
+	assert(count <= LINK_PARTS_MAX);
+	/* Where only the newest is kept, libzmq keeps the newest part. */
+	assert(count == 1 || link->limits.queue_messages != 0);
 
 	struct neighbour *to = &link->neighbours[neighbour];
-	to->is_failing = zmq_send(to->socket, bytes, size, ZMQ_DONTWAIT) < 0;
+	to->is_failing = false;
+	/* Only the first can find the line full: the others belong to it. */
+	for (unsigned i = 0; i < count && !to->is_failing; i++) {
+		int flags = ZMQ_DONTWAIT | (i + 1 < count ? ZMQ_SNDMORE : 0);
+
+		assert(parts[i].size <= link->limits.message_bytes_max);
+		to->is_failing = zmq_send(to->socket, parts[i].bytes, parts[i].size, flags) < 0;
+	}
 	if (!to->is_failing) {
 		link->counters.sent++;
 		to->peer.sent++;
@@ -356,6 +400,11 @@ int link_send(struct link *link, uint32_t neighbour, const void *bytes, size_t s
 	link->counters.dropped[LINK_DROP_BUSY]++;
 	to->peer.busy++;
 	return -EAGAIN;
+}
+
+int link_send(struct link *link, uint32_t neighbour, const void *bytes, size_t size)
+{
+	return link_send_parts(link, neighbour, &(struct link_part){ bytes, size }, 1);
 }
 
 static double seconds(uint64_t from_ns, uint64_t to_ns)

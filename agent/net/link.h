@@ -30,7 +30,7 @@ struct zap;
  */
 #define LINK_MESSAGE_BYTES_MAX 512u
 struct link_limits {
-	size_t message_bytes_max; /* a longer one is dropped unread, or costs the connection */
+	size_t message_bytes_max; /* each part; a longer one is dropped, or costs the connection */
 	/*
 	 * Not 0: messages wait in line, so many for each neighbour, and one that finds the
 	 * line full is the one that is forgotten.
@@ -48,7 +48,7 @@ struct link_limits {
 
 /* Why the link itself dropped a message. */
 enum link_drop {
-	LINK_DROP_OVERSIZE, /* too long, or in several parts */
+	LINK_DROP_OVERSIZE, /* too long, or in too many parts */
 	LINK_DROP_UNKNOWN,  /* from a key whose name is no neighbour's */
 	LINK_DROP_REJECTED, /* by fn */
 	LINK_DROP_BUSY,	    /* ours: the neighbour is not connected, or its pipe is full */
@@ -66,6 +66,15 @@ const char *link_drop_text(enum link_drop drop);
  */
 typedef bool link_fn(void *context, uint32_t neighbour, const uint8_t *bytes, size_t size);
 
+/* The same for messages of up to LINK_PARTS_MAX parts, which arrive together or not at all. */
+#define LINK_PARTS_MAX 2u
+struct link_part {
+	const void *bytes;
+	size_t size;
+};
+typedef bool link_parts_fn(void *context, uint32_t neighbour, const struct link_part *parts,
+			   unsigned count);
+
 struct link_neighbour {
 	const char *name;    /* shorter than 64 */
 	const char *address; /* shorter than 160 */
@@ -82,8 +91,10 @@ struct link_config {
 	const struct link_neighbour *neighbours; /* copied */
 	uint32_t neighbour_count;
 	uint64_t down_after_ns; /* silence after which a neighbour is down */
+	/* One of the two; agents have the first, and take no message in several parts. */
 	link_fn *fn;
-	void *context; /* for fn */
+	link_parts_fn *parts_fn;
+	void *context; /* for them */
 };
 
 struct link_peer {
@@ -119,6 +130,9 @@ void link_remove(struct link *link, uint32_t neighbour);
 
 /* A message for one neighbour, copied.  0, or -EAGAIN (counted): it is simply not reachable now. */
 int link_send(struct link *link, uint32_t neighbour, const void *bytes, size_t size);
+/* The same in parts, 1 .. LINK_PARTS_MAX; only with a queue. */
+int link_send_parts(struct link *link, uint32_t neighbour, const struct link_part *parts,
+		    unsigned count);
 
 /*
  * Marks neighbours that were silent for too long as down; logs each change once,

@@ -635,14 +635,19 @@ END_TEST
 
 static unsigned long_count;
 
-static bool on_long_message(void *context, uint32_t neighbour, const uint8_t *bytes, size_t size)
+static bool on_long_message(void *context, uint32_t neighbour, const struct link_part *parts,
+			    unsigned count)
 {
 	(void)context;
 	ck_assert_uint_eq(neighbour, 0);
-	ck_assert_uint_eq(size, LONG_BYTES);
 	/* In the order in which they were sent, and whole. */
+	ck_assert_uint_eq(count, LINK_PARTS_MAX);
+	ck_assert_uint_eq(parts[0].size, sizeof(long_count));
+	ck_assert_mem_eq(parts[0].bytes, &long_count, sizeof(long_count));
+	ck_assert_uint_eq(parts[1].size, LONG_BYTES);
+	const uint8_t *bytes = parts[1].bytes;
 	ck_assert_uint_eq(bytes[0], long_count);
-	ck_assert_uint_eq(bytes[size - 1], long_count);
+	ck_assert_uint_eq(bytes[LONG_BYTES - 1], long_count);
 	long_count++;
 	return true;
 }
@@ -659,7 +664,7 @@ static void open_long_end(struct end *end, const struct end *one)
 		.neighbours = &neighbour,
 		.neighbour_count = 1,
 		.down_after_ns = S_NS,
-		.fn = on_long_message,
+		.parts_fn = on_long_message,
 	};
 
 	int r = link_open(&config, end->context, &loop, clock_now_ns(), &end->link, &error);
@@ -675,7 +680,10 @@ static void send_long(void)
 	/* The first when it is connected, and then all at once. */
 	for (; long_sent < LONG_MESSAGES; long_sent++) {
 		memset(bytes, (int)long_sent, sizeof(bytes));
-		if (link_send(a.link, 0, bytes, sizeof(bytes)) < 0)
+		const struct link_part parts[] = { { &long_sent, sizeof(long_sent) },
+						   { bytes, sizeof(bytes) } };
+
+		if (link_send_parts(a.link, 0, parts, 2) < 0)
 			return;
 	}
 }
@@ -685,7 +693,7 @@ static bool all_long_came(void)
 	return long_count >= LONG_MESSAGES;
 }
 
-START_TEST(with_a_queue_long_messages_all_arrive_in_order)
+START_TEST(with_a_queue_long_messages_in_parts_all_arrive_in_order)
 {
 	long_count = long_sent = 0;
 	open_long_end(&a, &b);
@@ -762,7 +770,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_neighbour_that_cannot_be_added_changes_nothing);
 	tcase_add_test(tcase, who_was_refused_gets_in_once_the_other_knows_him);
 	tcase_add_test(tcase, who_listens_nowhere_gets_no_neighbours);
-	tcase_add_test(tcase, with_a_queue_long_messages_all_arrive_in_order);
+	tcase_add_test(tcase, with_a_queue_long_messages_in_parts_all_arrive_in_order);
 	tcase_add_test(tcase, a_line_that_is_full_takes_no_more);
 	suite_add_tcase(suite, tcase);
 	return suite;
