@@ -5,7 +5,6 @@
 #include <cblas.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,10 +17,12 @@
 #include "agent/base/log.h"
 #include "agent/base/loop.h"
 #include "agent/net/curve.h"
+#include "agent/track/track.h"
 #include "agent/train/dataset.h"
 #include "agent/train/exam.h"
 #include "agent/train/taskwatch.h"
 #include "agent/train/usertask.h"
+#include "agent/train/worker_options.h"
 #include "agent/train/worker_pool.h"
 #include "agent/train/worker_session.h"
 #include "agent/train/workerlink.h"
@@ -31,28 +32,15 @@
 /*
  * isobar-worker: hosts the training threads of one node inside its job's
  * cgroup.  This thread owns every socket; the threads of the pool compute.
- * It ends when its agent does; it waits for a coordinator for ever.
+ * It ends when its agent does; it waits for a coordinator, or for neighbours,
+ * for ever.
  */
 
 #define PROGRESS_INTERVAL_NS 1000000000ull
 #define TASK_GRACE_S	     3
 
-struct options {
-	const char *coordinator;
-	const char *coordinator_key; /* a public key, or the file that holds it */
-	const char *key;
-	const char *name;
-	const char *data;
-	const char *task; /* NULL: no user's task */
-	uint32_t threads;
-	uint64_t share_ucpu; /* 0: not given */
-	uint64_t task_limit_ns;
-	bool evaluate;
-	bool verbose;
-};
-
 struct worker {
-	struct options options;
+	struct worker_options options;
 	struct loop loop;
 	struct loop_source signals, results, timer;
 	void *context;
@@ -61,123 +49,15 @@ struct worker {
 	struct usertask task;
 	struct cpuclock_map *map;
 	struct pool *pool;
+	/* One of these two. */
 	struct session *session;
+	struct track *track;
+	char neighbour_keys[LINK_NEIGHBOURS_MAX][CURVE_KEY_BYTES];
 	struct workerlink *link; /* NULL: nobody started us, or our agent is gone */
 	uint32_t threads_max;
 	struct iso_train_speed speed;
 	struct session_view told; /* the agent */
 };
-
-static void usage(FILE *file)
-{
-	fputs(
-	    "usage: isobar-worker --coordinator tcp://ADDRESS:PORT --coordinator-key KEY|FILE\n"
-	    "                     --key FILE --name NAME --data DATA [--threads N]\n"
-	    "                     [--share CPU] [--task FILE] [--task-limit TIME] [--verbose]\n"
-	    "       isobar-worker --evaluate --task FILE --data FOLDER [--task-limit TIME]\n"
-	    "\n"
-	    "Hosts the training threads of one node.  isobard starts it; it also runs alone.\n"
-	    "\n"
-	    "  --coordinator tcp://ADDRESS:PORT  where isobar-coordinator listens\n"
-	    "  --coordinator-key KEY|FILE        its public key\n"
-	    "  --key FILE                        this worker's secret key\n"
-	    "  --name NAME                       this node, as the coordinator knows it\n"
-	    "  --data DATA                       a folder of images or a file, see isobar-data(5)\n"
-	    "  --threads N                       0 (default): as many as the share has whole CPUs\n"
-	    "  --share CPU                       without an agent: what it may use, such as "
-	    "0.5cpu\n"
-	    "  --task FILE                       a task of your own, isobar-task(3)\n"
-	    "  --task-limit TIME                 CPU time for one call of it (default: 60s)\n"
-	    "  --evaluate                        as isobar-coordinator starts it for a task\n"
-	    "  --verbose                         say more\n"
-	    "  --help                            show this\n"
-	    "  --version                         show the version\n",
-	    file);
-}
-
-static bool parse_threads(const char *text, uint32_t *ret_threads)
-{
-	char *end;
-	unsigned long threads = strtoul(text, &end, 10);
-
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || threads > POOL_THREADS_MAX) {
-		log_error("--threads %s: expected a number from 0 to %u", text, POOL_THREADS_MAX);
-		return false;
-	}
-	*ret_threads = (uint32_t)threads;
-	return true;
-}
-
-static bool is_complete(const struct options *options)
-{
-	if (options->evaluate)
-		return options->task != NULL && options->data != NULL;
-	return options->coordinator != NULL && options->coordinator_key != NULL &&
-	       options->key != NULL && options->name != NULL && options->data != NULL;
-}
-
-/* 0: go on; else the exit status + 1. */
-static int parse_options(int argc, char **argv, struct options *ret_options)
-{
-	static const struct option table[] = {
-		{ "coordinator", required_argument, NULL, 'c' },
-		{ "coordinator-key", required_argument, NULL, 'C' },
-		{ "key", required_argument, NULL, 'k' },
-		{ "name", required_argument, NULL, 'n' },
-		{ "data", required_argument, NULL, 'd' },
-		{ "threads", required_argument, NULL, 't' },
-		{ "share", required_argument, NULL, 's' },
-		{ "task", required_argument, NULL, 'T' },
-		{ "task-limit", required_argument, NULL, 'l' },
-		{ "evaluate", no_argument, NULL, 'e' },
-		{ "verbose", no_argument, NULL, 'v' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },
-		{ 0 },
-	};
-	struct options options = { .task_limit_ns = TASKWATCH_LIMIT_NS };
-	int option;
-
-	while ((option = getopt_long(argc, argv, "", table, NULL)) >= 0) {
-		switch (option) {
-		case 'c': options.coordinator = optarg; break;
-		case 'C': options.coordinator_key = optarg; break;
-		case 'k': options.key = optarg; break;
-		case 'n': options.name = optarg; break;
-		case 'd': options.data = optarg; break;
-		case 't':
-			if (!parse_threads(optarg, &options.threads))
-				return 1 + 2;
-			break;
-		case 's':
-			if (iso_quantity_cpu(optarg, &options.share_ucpu) != ISO_OK ||
-			    options.share_ucpu == 0) {
-				log_error("--share %s: expected CPU such as 0.5cpu", optarg);
-				return 1 + 2;
-			}
-			break;
-		case 'T': options.task = optarg; break;
-		case 'l':
-			if (iso_quantity_duration(optarg, &options.task_limit_ns) != ISO_OK ||
-			    options.task_limit_ns == 0) {
-				log_error("--task-limit %s: expected a time such as 60s", optarg);
-				return 1 + 2;
-			}
-			break;
-		case 'e': options.evaluate = true; break;
-		case 'v': options.verbose = true; break;
-		case 'h': usage(stdout); return 1 + 0;
-		case 'V': puts("isobar-worker " PACKAGE_VERSION); return 1 + 0;
-		default: usage(stderr); return 1 + 2;
-		}
-	}
-	if (optind < argc || !is_complete(&options)) {
-		usage(stderr);
-		return 1 + 2;
-	}
-	*ret_options = options;
-	return 0;
-}
 
 static uint32_t count_cpus(void)
 {
@@ -228,7 +108,10 @@ static void on_results(struct loop_source *source, short revents)
 	uint32_t tid;
 
 	(void)revents;
-	session_send_results(worker->session);
+	if (worker->track != NULL)
+		track_on_results(worker->track);
+	else
+		session_send_results(worker->session);
 	while (pool_take_enrolment(worker->pool, &tid))
 		if (worker->link != NULL &&
 		    workerlink_send(worker->link,
@@ -243,11 +126,15 @@ static void on_progress(struct loop_source *source, short revents)
 {
 	struct worker *worker =
 	    (struct worker *)(void *)((char *)source - offsetof(struct worker, timer));
-	struct session_view view = session_view(worker->session);
 
 	(void)revents;
 	timer_consume(source->fd);
 	(void)timer_arm(source->fd, clock_now_ns() + PROGRESS_INTERVAL_NS);
+	if (worker->track != NULL) {
+		track_report(worker->track, worker->link, worker->speed.threads);
+		return;
+	}
+	struct session_view view = session_view(worker->session);
 	if (worker->link == NULL ||
 	    (view.joined == worker->told.joined && view.tasks_done == worker->told.tasks_done))
 		return;
@@ -286,18 +173,50 @@ static int open_link(struct worker *worker, struct error *reterr)
 	return 0;
 }
 
+/* Key as text, or the file that holds it. */
+static int read_key(const char *text, char ret_key[CURVE_KEY_BYTES], struct error *reterr)
+{
+	if (!curve_key_valid(text))
+		return curve_public_read(text, ret_key, reterr);
+	memcpy(ret_key, text, CURVE_KEY_BYTES);
+	return 0;
+}
+
+static int read_neighbours(struct worker *worker, struct error *reterr)
+{
+	struct worker_options *options = &worker->options;
+	int r = curve_endpoint_check(options->listen, reterr);
+
+	if (r < 0)
+		return error_wrap(reterr, "listen");
+	for (uint32_t i = 0; i < options->neighbours_count; i++) {
+		struct link_neighbour *neighbour = &options->neighbours[i];
+
+		r = read_key(neighbour->public_key, worker->neighbour_keys[i], reterr);
+		if (r == 0)
+			r = curve_endpoint_check(neighbour->address, reterr);
+		if (r < 0)
+			return error_wrap(reterr, "neighbour %.64s", neighbour->name);
+		neighbour->public_key = worker->neighbour_keys[i];
+	}
+	return 0;
+}
+
 static int read_inputs(struct worker *worker, char ret_server_key[CURVE_KEY_BYTES],
 		       struct error *reterr)
 {
-	const struct options *options = &worker->options;
-	int r = curve_endpoint_check(options->coordinator, reterr);
+	const struct worker_options *options = &worker->options;
+	int r;
 
+	if (options->plan != NULL) {
+		r = read_neighbours(worker, reterr);
+	} else {
+		r = curve_endpoint_check(options->coordinator, reterr);
+		if (r == 0)
+			r = read_key(options->coordinator_key, ret_server_key, reterr);
+	}
 	if (r == 0 && strlen(options->name) >= ISO_TRAIN_NAME_BYTES)
 		r = error_set(reterr, -EINVAL, "name '%.80s' is too long", options->name);
-	if (r == 0 && curve_key_valid(options->coordinator_key))
-		memcpy(ret_server_key, options->coordinator_key, CURVE_KEY_BYTES);
-	else if (r == 0)
-		r = curve_public_read(options->coordinator_key, ret_server_key, reterr);
 	if (r == 0)
 		r = curve_secret_read(options->key, &worker->keypair, reterr);
 	if (r == 0)
@@ -350,21 +269,51 @@ static int add_source(struct worker *worker, struct loop_source *source, int fd,
 	return r < 0 ? error_errno(reterr, r, "event loop") : 0;
 }
 
+/* Whom it learns with: a coordinator, or the neighbours of a plan. */
+static int open_training(struct worker *worker, const char server_key[CURVE_KEY_BYTES],
+			 struct error *reterr)
+{
+	const struct worker_options *options = &worker->options;
+	struct session_config session = {
+		.endpoint = options->coordinator,
+		.name = options->name,
+		.keypair = &worker->keypair,
+		.data = &worker->data,
+		.task = &worker->task,
+		.pool = worker->pool,
+		.speed = worker->speed,
+	};
+	const struct track_config track = {
+		.plan = options->plan,
+		.name = options->name,
+		.listen = options->listen,
+		.keypair = &worker->keypair,
+		.neighbours = options->neighbours,
+		.neighbours_count = options->neighbours_count,
+		.data = &worker->data,
+		.data_spec = options->data,
+		.state_directory = options->state_directory,
+		.pool = worker->pool,
+		.ends = worker->link == NULL,
+	};
+
+	if (options->plan != NULL)
+		return track_open(worker->context, &worker->loop, &track, &worker->track, reterr);
+	memcpy(session.server_key, server_key, sizeof(session.server_key));
+	return session_open(worker->context, &worker->loop, &session, &worker->session, reterr);
+}
+
 static int open_all(struct worker *worker, struct error *reterr)
 {
 	static const int ending[] = { SIGTERM, SIGINT, SIGHUP, 0 };
-	struct session_config config = { .endpoint = worker->options.coordinator,
-					 .name = worker->options.name,
-					 .keypair = &worker->keypair,
-					 .data = &worker->data,
-					 .task = &worker->task };
+	char server_key[CURVE_KEY_BYTES];
 	/* First, before another library takes descriptor 3. */
 	int r = open_link(worker, reterr);
 
 	if (r == 0)
 		r = add_source(worker, &worker->signals, signals_open(ending), on_signal, reterr);
 	if (r == 0)
-		r = read_inputs(worker, config.server_key, reterr);
+		r = read_inputs(worker, server_key, reterr);
 	if (r == 0)
 		r = open_task(worker, worker->link != NULL ? WORKERLINK_FD : -1, reterr);
 	if (r == 0)
@@ -372,14 +321,12 @@ static int open_all(struct worker *worker, struct error *reterr)
 	if (r < 0)
 		return r;
 	pool_set_active(worker->pool, worker->speed.threads);
-	config.pool = worker->pool;
-	config.speed = worker->speed;
 	worker->context = zmq_ctx_new();
 	r = add_source(worker, &worker->results, pool_fd(worker->pool), on_results, reterr);
 	if (r == 0)
 		r = add_source(worker, &worker->timer, timer_open(), on_progress, reterr);
 	if (r == 0)
-		r = session_open(worker->context, &worker->loop, &config, &worker->session, reterr);
+		r = open_training(worker, server_key, reterr);
 	if (r == 0)
 		(void)timer_arm(worker->timer.fd, clock_now_ns() + PROGRESS_INTERVAL_NS);
 	return r;
@@ -399,6 +346,7 @@ static void close_all(struct worker *worker)
 		(void)alarm(TASK_GRACE_S);
 	}
 	worker->session = session_close(worker->session);
+	worker->track = track_close(worker->track);
 	if (worker->context != NULL)
 		zmq_ctx_term(worker->context);
 	worker->pool = pool_close(worker->pool);
@@ -439,7 +387,9 @@ static int host(struct worker *worker, struct error *reterr)
 		      : (uint64_t)worker->threads_max * ISO_UCPU_PER_CPU,
 		  0);
 	int r = open_all(worker, reterr);
-	return r == 0 ? loop_run(&worker->loop) : r;
+	if (r == 0)
+		r = loop_run(&worker->loop);
+	return r == 0 && worker->track != NULL ? track_outcome(worker->track, reterr) : r;
 }
 
 int main(int argc, char **argv)
@@ -449,7 +399,7 @@ int main(int argc, char **argv)
 
 	log_prepare();
 	log_init(LOG_INFO, getenv("JOURNAL_STREAM") != NULL);
-	int status = parse_options(argc, argv, &worker.options);
+	int status = worker_options_parse(argc, argv, &worker.options);
 	if (status != 0)
 		return status - 1;
 	if (worker.options.verbose)

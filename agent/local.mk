@@ -106,10 +106,15 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/sim/train_run.c \
 	%D%/sim/train_theory.c \
 	%D%/sim/train_world.c %D%/sim/train_world.h \
+	%D%/track/curvature.c %D%/track/curvature.h \
 	%D%/track/gradient.c %D%/track/gradient.h \
 	%D%/track/local.c %D%/track/local.h \
+	%D%/track/modelfile.c %D%/track/modelfile.h \
 	%D%/track/plan.c %D%/track/plan.h \
 	%D%/track/plan_options.c \
+	%D%/track/track.c %D%/track/track.h %D%/track/track_private.h \
+	%D%/track/track_open.c \
+	%D%/track/track_report.c \
 	%D%/train/checkpoint.c %D%/train/checkpoint.h \
 	%D%/train/coordinator_admit.c %D%/train/coordinator_admit.h \
 	%D%/train/coordinator_conf.c %D%/train/coordinator_conf.h \
@@ -143,6 +148,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/train/usertask.c %D%/train/usertask.h \
 	%D%/train/usertask_examine.c \
 	%D%/train/worker_compute.c %D%/train/worker_compute.h \
+	%D%/train/worker_options.c %D%/train/worker_options.h \
 	%D%/train/worker_part.c %D%/train/worker_part.h \
 	%D%/train/worker_points.c %D%/train/worker_points.h \
 	%D%/train/worker_pool.c %D%/train/worker_pool.h \

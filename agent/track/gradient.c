@@ -156,8 +156,7 @@ static void add_in_turn(struct gradient *gradient)
 
 		if (result->gradient == NULL)
 			return;
-		double weight =
-		    gradient->local->weight * result->task.samples / gradient->samples;
+		double weight = gradient->local->weight * result->task.samples / gradient->samples;
 		for (uint32_t i = 0; i < gradient->local->params; i++)
 			gradient->values[i] += weight * (double)result->gradient[i];
 		gradient->loss += weight * result->loss;

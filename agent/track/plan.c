@@ -48,8 +48,8 @@ static int check_nodes(const struct plan *plan, const struct place *place)
 	for (unsigned i = 0; i < plan->nodes_count; i++) {
 		if (plan->overlap == 0 || plan->nodes[i].size == plan->nodes[0].size)
 			continue;
-		error_set(place->reterr, -EINVAL,
-			  "node %s: with overlap all parts are of one size", plan->nodes[i].name);
+		error_set(place->reterr, -EINVAL, "node %s: with overlap all parts are of one size",
+			  plan->nodes[i].name);
 		return at_line(place, plan->nodes[i].line);
 	}
 	return 0;

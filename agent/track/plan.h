@@ -55,11 +55,11 @@ struct plan {
 	double uniform_step;
 	bool adaptive; /* coarser while much changes */
 
-	double step;	    /* T */
-	double alpha;	    /* gradient weight; 0: adaptive */
-	int64_t rounds;	    /* 0: until it is stopped */
-	uint64_t wait_ns;   /* a neighbour that is silent for longer is not waited for */
-	uint64_t drop_ns;   /* ... is left out of the graph until it comes back */
+	double step;		    /* T */
+	double alpha;		    /* gradient weight; 0: adaptive */
+	int64_t rounds;		    /* 0: until it is stopped */
+	uint64_t wait_ns;	    /* a neighbour that is silent for longer is not waited for */
+	uint64_t drop_ns;	    /* ... is left out of the graph until it comes back */
 	uint64_t evaluate_every_ns; /* 0: never */
 	uint64_t save_every_ns;	    /* 0: at the end only */
 

@@ -114,12 +114,12 @@ static const struct confutil_option options[] = {
 		.doc = "steps of each node; 0: until it is stopped",
 	},
 	{
-		.section = "", .name = "wait", .type = CONFUTIL_DURATION, .initial = "2s",
+		.section = "", .name = "wait", .type = CONFUTIL_DURATION, .initial = "5s",
 		.least = 10 * MS_NS, .most = HOUR_NS, AT(wait_ns),
 		.doc = "a neighbour that is silent for longer is not waited for",
 	},
 	{
-		.section = "", .name = "drop", .type = CONFUTIL_DURATION, .initial = "10s",
+		.section = "", .name = "drop", .type = CONFUTIL_DURATION, .initial = "30s",
 		.least = 10 * MS_NS, .most = 24 * HOUR_NS, AT(drop_ns),
 		.doc = "a neighbour that is silent for longer leaves the graph until it is back",
 	},

@@ -73,8 +73,8 @@ START_TEST(says_where_and_what_is_wrong)
 	      "least");
 	fails("name = n\nnode a { }\nnode a { }\n",
 	      "p.conf: line 3: section 'a' occurs twice");
-	fails(TWO "wait = 2s drop = 1s\n", "p.conf: line 4: drop: shorter than wait");
-	fails(TWO "wait = 20s\n", "p.conf: line 4: drop: shorter than wait");
+	fails(TWO "wait = 6s drop = 5s\n", "p.conf: line 4: drop: shorter than wait");
+	fails(TWO "wait = 40s\n", "p.conf: line 4: drop: shorter than wait");
 	fails(TWO "overlap = 0.5 partition = dirichlet\n",
 	      "p.conf: line 4: overlap goes with partition iid only");
 	fails(TWO "node c { size = 2 }\noverlap = 0.5\n",

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "agent/track/track.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "agent/base/clock.h"
+#include "agent/base/log.h"
+#include "agent/track/modelfile.h"
+#include "agent/track/track_private.h"
+
+/* Time for the last frames to go out. */
+#define FAREWELL_NS 300000000ull
+
+void track_fail(struct track *track)
+{
+	assert(track->failure.code < 0);
+	track->is_ended = true;
+	loop_quit(track->loop);
+}
+
+int track_outcome(const struct track *track, struct error *reterr)
+{
+	if (track->failure.code < 0)
+		*reterr = track->failure;
+	return track->failure.code;
+}
+
+void track_save(struct track *track)
+{
+	const char *folder = track->config.state_directory;
+	uint64_t round = iso_peer_round(track->peer);
+	struct modelfile file = {
+		.model = track->local.model,
+		.round = round,
+		.plan = track->plan_digest,
+	};
+	struct error error;
+
+	if (folder == NULL || round == track->saved_round || track->failure.code != 0)
+		return;
+	/* It is only read. */
+	memcpy(&file.params, &(const double *){ iso_peer_model(track->peer) }, sizeof(file.params));
+	if (modelfile_write(folder, &file, &error) < 0)
+		log_error("model of round %llu is not kept: %s", (unsigned long long)round,
+			  error.text);
+	else
+		track->saved_round = round;
+}
+
+void track_start_evaluation(struct track *track, uint64_t now_ns)
+{
+	const double *y = iso_peer_model(track->peer);
+
+	if (track->evaluation == NULL)
+		return;
+	for (uint32_t i = 0; i < track->local.params; i++)
+		track->rounded[i] = (float)y[i];
+	evaluation_start(track->evaluation, track->rounded, iso_peer_round(track->peer),
+			 now_ns - track->started_ns, now_ns);
+}
+
+static void log_evaluation(const struct track *track)
+{
+	uint32_t count;
+	const struct evaluation_point *points = evaluation_points(track->evaluation, &count);
+
+	if (count > 0)
+		log_info("round %llu: accuracy %.4f, loss %.6f on the test data",
+			 (unsigned long long)points[count - 1].round, points[count - 1].accuracy,
+			 points[count - 1].loss);
+}
+
+/* The last round is done, and all neighbours know. */
+static void end(struct track *track, uint64_t now_ns)
+{
+	struct iso_peer_status status;
+
+	iso_peer_status(track->peer, &status);
+	log_info("the last round, %llu, is done after %.1f s: loss %.9f, spread %.3g, %llu bytes "
+		 "sent",
+		 (unsigned long long)status.round, (double)(now_ns - track->started_ns) / 1e9,
+		 status.loss, status.spread, (unsigned long long)status.bytes_out);
+	track->is_ended = true;
+	track_save(track);
+	track->save_at_ns = track->evaluate_at_ns = UINT64_MAX;
+	if (track->evaluation != NULL) {
+		track_start_evaluation(track, now_ns);
+		evaluation_finish(track->evaluation);
+		log_evaluation(track);
+	}
+	if (track->config.ends)
+		track->end_at_ns = now_ns + FAREWELL_NS;
+}
+
+static void send_frame(struct track *track, const struct iso_peer_action *action)
+{
+	const struct link_part parts[LINK_PARTS_MAX] = {
+		{ action->head, ISO_PEER_HEAD_BYTES },
+		{ action->payload, action->payload_size },
+	};
+
+	/* What does not go out is as lost as what the network loses: the peer asks again. */
+	(void)link_send_parts(track->link, action->neighbour, parts,
+			      action->payload_size > 0 ? 2 : 1);
+}
+
+static void begin_gradient(struct track *track, const struct iso_peer_action *action)
+{
+	if (gradient_start(track->gradient, action->round, action->y) == 0) {
+		track->gradient_out = action->gradient;
+		return;
+	}
+	error_errno(&track->failure, -ENOMEM, "gradient of round %llu",
+		    (unsigned long long)action->round);
+	track_fail(track);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void arm(struct track *track, uint64_t now_ns)
+{
+	uint64_t at_ns = least(iso_peer_wake_ns(track->peer), track->end_at_ns);
+
+	at_ns = least(at_ns, least(track->evaluate_at_ns, track->save_at_ns));
+	if (track->evaluation != NULL)
+		at_ns = least(at_ns, evaluation_wake_ns(track->evaluation, now_ns));
+	/* The descriptor is ours and valid, so it can be armed. */
+	(void)timer_arm(track->timer.fd, at_ns);
+}
+
+void track_act(struct track *track, uint64_t now_ns)
+{
+	struct iso_peer_action action;
+
+	while (track->failure.code == 0 && iso_peer_next(track->peer, &action)) {
+		switch (action.what) {
+		case ISO_PEER_SEND: send_frame(track, &action); break;
+		case ISO_PEER_COMPUTE: begin_gradient(track, &action); break;
+		case ISO_PEER_ENDED: end(track, now_ns); break;
+		}
+	}
+	arm(track, now_ns);
+}
+
+/* Once a neighbour, until it changes its mind: it goes on saying so. */
+static void complain(struct track *track, uint32_t neighbour, enum iso_status status)
+{
+	struct track_edge *edge = &track->edges[neighbour];
+	bool is_foreign =
+	    status == ISO_E_CONFIG || status == ISO_E_FOREIGN || status == ISO_E_VERSION;
+
+	if (is_foreign && !edge->is_foreign)
+		log_warn("neighbour %s: %s; it is not listened to (our digest of plan and data is "
+			 "%016llx)",
+			 edge->name,
+			 status == ISO_E_CONFIG	   ? "its plan or its data differ from ours"
+			 : status == ISO_E_VERSION ? "it speaks another version"
+						   : "it calls itself or us by another name",
+			 (unsigned long long)track->plan_digest);
+	if (is_foreign || status == ISO_OK)
+		edge->is_foreign = is_foreign;
+}
+
+bool track_on_frame(void *context, uint32_t neighbour, const struct link_part *parts,
+		    unsigned count)
+{
+	struct track *track = context;
+	uint64_t now_ns = clock_now_ns();
+	bool has_payload = count > 1;
+
+	enum iso_status status =
+	    iso_peer_receive(track->peer, now_ns, neighbour, parts[0].bytes, parts[0].size,
+			     has_payload ? parts[1].bytes : NULL, has_payload ? parts[1].size : 0);
+	complain(track, neighbour, status);
+	track_act(track, now_ns);
+	/* One that comes twice shows that the neighbour is there. */
+	return status == ISO_OK || status == ISO_E_STALE;
+}
+
+void track_on_results(struct track *track)
+{
+	uint64_t now_ns = clock_now_ns(), round = iso_peer_round(track->peer);
+	int r = gradient_take(track->gradient);
+
+	if (r == 0 || track->failure.code != 0)
+		return;
+	if (r == 1) {
+		memcpy(track->gradient_out, gradient_values(track->gradient),
+		       track->local.params * sizeof(*track->gradient_out));
+		if (iso_peer_gradient(track->peer, now_ns, gradient_loss(track->gradient),
+				      track->curvature) != ISO_OK)
+			r = -EDOM;
+	}
+	if (r == -EDOM) {
+		error_set(&track->failure, r,
+			  "round %llu: loss, gradient or model are no finite numbers any more: "
+			  "step or alpha of the plan are too large",
+			  (unsigned long long)round);
+		track_fail(track);
+		return;
+	}
+	if (r < 0) {
+		error_errno(&track->failure, r, "gradient of round %llu",
+			    (unsigned long long)round);
+		track_fail(track);
+		return;
+	}
+	track_act(track, now_ns);
+}
+
+void track_on_timer(struct loop_source *source, short revents)
+{
+	struct track *track =
+	    (struct track *)(void *)((char *)source - offsetof(struct track, timer));
+	uint64_t now_ns = clock_now_ns();
+
+	(void)revents;
+	timer_consume(source->fd);
+	if (now_ns >= track->end_at_ns) {
+		loop_quit(track->loop);
+		return;
+	}
+	if (track->evaluation != NULL && evaluation_is_running(track->evaluation) &&
+	    evaluation_step(track->evaluation, now_ns))
+		log_evaluation(track);
+	if (now_ns >= track->evaluate_at_ns) {
+		if (!evaluation_is_running(track->evaluation))
+			track_start_evaluation(track, now_ns);
+		track->evaluate_at_ns = now_ns + track->plan.evaluate_every_ns;
+	}
+	if (now_ns >= track->save_at_ns) {
+		track_save(track);
+		track->save_at_ns = now_ns + track->plan.save_every_ns;
+	}
+	iso_peer_tick(track->peer, now_ns);
+	track_act(track, now_ns);
+}
