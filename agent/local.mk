@@ -82,6 +82,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/net/zap.c %D%/net/zap.h \
 	%D%/node/crash.h \
 	%D%/node/host.c %D%/node/host.h \
+	%D%/node/host_arguments.c %D%/node/host_arguments.h \
 	%D%/node/job.c %D%/node/job.h %D%/node/job_private.h \
 	%D%/node/job_limit.c \
 	%D%/node/journal.c %D%/node/journal.h \

@@ -17,6 +17,7 @@
 #include "agent/base/loop.h"
 #include "agent/cgroup/cgroup.h"
 #include "agent/meter/meter.h"
+#include "agent/node/host_arguments.h"
 #include "agent/node/job.h"
 #include "agent/train/spawn.h"
 #include "agent/train/taskwatch.h"
@@ -27,7 +28,6 @@
 /* A worker that lived this long did not end early: the pause starts anew. */
 #define SETTLED_NS    60000000000u
 #define GRACE_MS      1000u
-#define ARGUMENTS_MAX 20
 /* Workers in a row that a user's task ended early, after which none is started. */
 #define FAULTS_MAX    5u
 
@@ -258,42 +258,9 @@ static int attach(void *context, pid_t pid, struct error *reterr)
 	return cgroup_attach(context, pid, reterr);
 }
 
-/* The worker's command line; texts hold what must be formatted. */
-static void arguments(const struct conf *conf, char texts[2][32],
-		      const char *argv[static ARGUMENTS_MAX])
-{
-	unsigned n = 0;
-
-	snprintf(texts[0], sizeof(texts[0]), "%lld", (long long)conf->training.threads);
-	argv[n++] = "isobar-worker";
-	argv[n++] = "--coordinator";
-	argv[n++] = conf->training.coordinator;
-	argv[n++] = "--coordinator-key";
-	argv[n++] = conf->training.coordinator_key;
-	argv[n++] = "--key";
-	argv[n++] = conf->training.worker_key;
-	argv[n++] = "--name";
-	argv[n++] = conf->node;
-	argv[n++] = "--data";
-	argv[n++] = conf->training.data;
-	argv[n++] = "--threads";
-	argv[n++] = texts[0];
-	if (conf->training.task[0] != '\0') {
-		snprintf(texts[1], sizeof(texts[1]), "%llums",
-			 (unsigned long long)(conf->training.task_limit_ns / 1000000));
-		argv[n++] = "--task";
-		argv[n++] = conf->training.task;
-		argv[n++] = "--task-limit";
-		argv[n++] = texts[1];
-	}
-	argv[n] = NULL;
-	assert(n < ARGUMENTS_MAX);
-}
-
 static int start(struct host *host, struct error *reterr)
 {
-	const char *argv[ARGUMENTS_MAX];
-	char texts[2][32];
+	struct host_arguments *arguments = calloc(1, sizeof(*arguments));
 	struct spawn_config config = {
 		.executable = host->config.conf->training.executable,
 		.user = host->has_user ? &host->user : NULL,
@@ -303,10 +270,13 @@ static int start(struct host *host, struct error *reterr)
 	};
 	int r;
 
-	arguments(host->config.conf, texts, argv);
+	if (arguments == NULL)
+		return error_errno(reterr, -ENOMEM, "worker");
+	host_arguments_make(host->config.conf, arguments);
 	/* exec takes char *const[] and changes nothing. */
-	memcpy(&config.argv, &(const char **){ argv }, sizeof(config.argv));
+	memcpy(&config.argv, &(const char **){ arguments->argv }, sizeof(config.argv));
 	r = spawn_worker(&config, &host->child, reterr);
+	free(arguments);
 	if (r < 0)
 		return r;
 	int link_fd = host->child.link_fd;
@@ -417,7 +387,8 @@ struct host_status host_status(struct host *host)
 	} else if (host->child.pid <= 0) {
 		state = host->ever_started ? "restarting" : "not started";
 	} else if (!host->connected) {
-		state = "waiting for coordinator";
+		state = host->config.conf->training.plan[0] != '\0' ? "waiting for neighbours"
+								   : "waiting for coordinator";
 	}
 	return (struct host_status){
 		.state = state,

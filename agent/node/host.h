@@ -43,9 +43,9 @@ void host_pause(struct host *host);
 
 struct host_status {
 	/*
-	 * "running", "waiting for coordinator", "restarting"; with a user's task
-	 * also "restarting: task: WHY" and "given up: task: WHY".  Valid until
-	 * the next call.
+	 * "running", "waiting for coordinator" or "waiting for neighbours",
+	 * "restarting"; with a user's task also "restarting: task: WHY" and
+	 * "given up: task: WHY".  Valid until the next call.
 	 */
 	const char *state;
 	int64_t pid;       /* 0: none */

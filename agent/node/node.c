@@ -194,7 +194,7 @@ static int open_all(struct node *node, struct error *reterr)
 	r = node_open_net(node, reterr);
 	crash_point("linked");
 	host_config.job = node->job;
-	if (r == 0 && node->conf->training.coordinator[0] != '\0')
+	if (r == 0 && conf_trains(node->conf))
 		r = host_open(&host_config, &node->host, reterr);
 	if (r == 0)
 		r = open_timer(node, reterr);
