@@ -114,7 +114,7 @@ enum iso_status iso_codec_init_log(float rho, unsigned bits, int32_t index_max,
 	if (!is_rho(rho) || index_max < lowest_index(rho) || index_max > highest_index(rho))
 		return ISO_E_RANGE;
 	codec = log_levels(rho, bits, index_max);
-	codec.is_exact = true;
+	codec.smallest = FLT_TRUE_MIN;
 	codec.to_level = 1;
 	codec.to_value = 1;
 	assert_valid(&codec);
@@ -238,13 +238,14 @@ static ISO_HOT size_t encode_uniform(const struct iso_codec *codec, const float 
 	return escapes;
 }
 
-/* Codes of zero for values that are not: counts and marks them. */
-static ISO_HOT size_t mark_small(const float *restrict in, size_t n, int16_t *restrict codes)
+/* Codes of zero for values that are not small enough: counts and marks them. */
+static ISO_HOT size_t mark_small(float smallest, const float *restrict in, size_t n,
+				 int16_t *restrict codes)
 {
 	uint32_t escapes = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		uint32_t is_escape = (codes[i] == 0) & (in[i] != 0);
+		uint32_t is_escape = (codes[i] == 0) & (__builtin_fabsf(in[i]) >= smallest);
 		int32_t code = is_escape ? ISO_PACK_ESCAPE : codes[i];
 
 		escapes += is_escape;
@@ -259,7 +260,7 @@ size_t iso_codec_encode(const struct iso_codec *codec, const float *in, size_t n
 	if (codec->is_uniform)
 		return encode_uniform(codec, in, n, codes);
 	encode_log(codec, in, n, codes);
-	return codec->is_exact ? mark_small(in, n, codes) : 0;
+	return codec->smallest > 0 ? mark_small(codec->smallest, in, n, codes) : 0;
 }
 
 static ISO_HOT void decode_uniform(float step, const int16_t *restrict codes, size_t n,

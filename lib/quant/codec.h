@@ -22,7 +22,8 @@
 struct iso_codec {
 	unsigned bits;
 	bool is_uniform;
-	bool is_exact;	/* log: what is below the lowest level escapes; else it is zero */
+	float smallest; /* log: from here on, what is below the lowest level escapes; 0: nothing
+			   does */
 	float to_level; /* log: a value times this has its level; uniform: the step */
 	float to_value;
 	/* Log. */
@@ -37,7 +38,8 @@ struct iso_codec {
 #define ISO_CODEC_RHO_MAX 4.0f
 
 /*
- * Levels of the published quantiser, sgn(v) exp(rho index), the highest that of index_max.
+ * Levels of the published quantiser, sgn(v) exp(rho index), the highest that of index_max,
+ * with escapes for all that is below them but 0; the caller may raise `smallest`.
  * ISO_E_RANGE: rho is out of its range, or the index is not that of a normal float.
  */
 ISO_MUST_USE enum iso_status iso_codec_init_log(float rho, unsigned bits, int32_t index_max,
@@ -68,7 +70,7 @@ void iso_codec_init_uniform(float step, unsigned bits, struct iso_codec *ret_cod
 
 /*
  * in[n], finite -> codes[n].  Returns how many are escapes: above the uniform
- * levels, or below the log ones if is_exact.  n <= 2^31.
+ * levels, or below the log ones and not below `smallest`.  n <= 2^31.
  */
 size_t iso_codec_encode(const struct iso_codec *codec, const float *in, size_t n, int16_t *codes);
 

@@ -12,6 +12,11 @@
 #define RHO_MIN (1.0 / 1024)
 #define RHO_MAX 4.0
 
+/* LOG: what is smaller than this part of the largest value is zero, as its sum with it is. */
+#define NEGLIGIBLE 0x1p-24f
+
+#define PATIENCE 1.875
+
 /* Finite, normal and positive as a float; NaN fails too. */
 static bool is_positive(double value)
 {
@@ -140,10 +145,16 @@ void iso_stream_move(enum iso_stream_mode mode, const float *levels, size_t n, d
 		widen(levels, n, estimate);
 }
 
-/* How often rho is doubled, see the header. */
+/*
+ * How often rho is doubled, see the header.  The estimate of a vector at rest is off by
+ * up to half the rho it was coded with, hence by less than PATIENCE makes a rho
+ * of: it becomes finer by one with each payload, unless the vector moves.  With a
+ * factor of 2 and more it could stay coarse for ever.
+ */
 static unsigned choose_coarser(const struct iso_stream_config *config, const struct survey *survey)
 {
-	double change = (double)float_of(survey->change), value = (double)float_of(survey->value);
+	double change = PATIENCE * (double)float_of(survey->change);
+	double value = (double)float_of(survey->value);
 	double next = 2 * config->rho;
 	unsigned k = 0;
 
@@ -175,6 +186,7 @@ static bool prepare(const struct iso_stream_config *config, const double *values
 
 		head.anchor = (uint32_t)index;
 		status = iso_codec_init_log(head.parameter, head.bits, index, ret_codec);
+		ret_codec->smallest = float_of(survey.value) * NEGLIGIBLE;
 	}
 	assert(status == ISO_OK);
 	*ret_head = head;

@@ -16,7 +16,8 @@
  *   NONE, SINGLE  the values, as doubles or floats
  *   UNIFORM       step round(v / step)
  *   LOG           q(v) = sgn(v) exp(rho round(ln|v| / rho)), q(0) = 0, the co-optimisation
- *                 paper's (arXiv 2510.25176): e^(-rho/2) <= q(v)/v <= e^(rho/2)
+ *                 paper's (arXiv 2510.25176): e^(-rho/2) <= q(v)/v <= e^(rho/2), but
+ *                 0 for what is below 2^-24 of the largest value
  *   INNOVATION    estimate += q'(v - estimate): q' has levels rho apart too, but they
  *                 end at the largest difference and lie where the error is least.  The
  *                 largest of the errors that are left is at most max(tanh(rho/2),
@@ -26,10 +27,11 @@
  * INNOVATION goes to 0 when the values come to rest.  A lost payload ends
  * a stream of INNOVATION; the caller numbers them and starts anew.
  *
- * With `coarser` rho follows the stream: 2^k rho and k bits less a component as long as
- * the largest change (v - estimate) is at least 2^k rho of the largest value,
- * k <= coarser.  So it begins coarse and ends fine, whatever was lost or joined on the way:
- * the payload says what it is made of.
+ * With `coarser` rho follows the stream: it is 2^k rho, with k bits less a component,
+ * k <= coarser, as long as the largest change (v - estimate) is at least 8/15 of 2^k rho of
+ * the largest value.  So it begins coarse, and ends fine when the values come to rest,
+ * whatever was lost or joined on the way: a payload says what it is made of.
+ * It is for LOG, whose rho is fine only for the sake of the end.
  *
  * The payload (isobar-protocol(7) has the same), little-endian:
  *   0  u8   mode
