@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <float.h>
+#include <math.h>
 
 #include "lib/bytes.h"
 #include "lib/quant/codec.h"
@@ -15,7 +16,7 @@
 /* LOG: what is smaller than this part of the largest value is zero, as its sum with it is. */
 #define NEGLIGIBLE 0x1p-24f
 
-#define PATIENCE 1.875
+#define PATIENCE (2.0 / 3)
 
 /* Finite, normal and positive as a float; NaN fails too. */
 static bool is_positive(double value)
@@ -147,19 +148,19 @@ void iso_stream_move(enum iso_stream_mode mode, const float *levels, size_t n, d
 
 /*
  * How often rho is doubled, see the header.  The estimate of a vector at rest is off by
- * up to half the rho it was coded with, hence by less than PATIENCE makes a rho
- * of: it becomes finer by one with each payload, unless the vector moves.  With a
- * factor of 2 and more it could stay coarse for ever.
+ * e^(rho/2) - 1 of the largest value at most, with the rho it was coded with; so each payload
+ * is finer than the one before, unless the vector moves by the rest of that too.  A
+ * PATIENCE of 1 could stay coarse for ever, and from 0.9 on the limit cycle
+ * that coarse levels cause is movement enough.
  */
 static unsigned choose_coarser(const struct iso_stream_config *config, const struct survey *survey)
 {
-	double change = PATIENCE * (double)float_of(survey->change);
-	double value = (double)float_of(survey->value);
-	double next = 2 * config->rho;
+	double change = (double)float_of(survey->change), value = (double)float_of(survey->value);
+	double half = config->rho; /* of the next rho */
 	unsigned k = 0;
 
-	for (; k < config->coarser && change >= next * value; k++)
-		next *= 2;
+	for (; k < config->coarser && PATIENCE * change >= expm1(half) * value; k++)
+		half *= 2;
 	return k;
 }
 

@@ -28,10 +28,11 @@
  * a stream of INNOVATION; the caller numbers them and starts anew.
  *
  * With `coarser` rho follows the stream: it is 2^k rho, with k bits less a component,
- * k <= coarser, as long as the largest change (v - estimate) is at least 8/15 of 2^k rho of
- * the largest value.  So it begins coarse, and ends fine when the values come to rest,
- * whatever was lost or joined on the way: a payload says what it is made of.
- * It is for LOG, whose rho is fine only for the sake of the end.
+ * k <= coarser, as long as the largest change (v - estimate) is at least 3/2 of what an
+ * estimate with such a rho may be off, e^(2^k rho / 2) - 1 of the largest value.  So it begins
+ * coarse, and ends fine when the values come to rest, whatever was lost or joined on
+ * the way: a payload says what it is made of.  It is for LOG, whose rho is fine only for the
+ * sake of the end; INNOVATION may be coarse all the time.
  *
  * The payload (isobar-protocol(7) has the same), little-endian:
  *   0  u8   mode
