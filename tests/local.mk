@@ -37,6 +37,7 @@ check_LIBRARIES += %D%/libisobartest.a
 	%D%/pagetable.c %D%/pagetable.h \
 	%D%/promise.c %D%/promise.h \
 	%D%/test.c %D%/test.h \
+	%D%/tracked.c %D%/tracked.h \
 	%D%/vectorfield.c %D%/vectorfield.h \
 	%D%/vectorfile.c %D%/vectorfile.h
 test_libs += %D%/libisobartest.a $(agent_libs) $(BLAS_LIBS) $(ZLIB_LIBS) $(CHECK_LIBS)

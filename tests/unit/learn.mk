@@ -12,6 +12,7 @@ unit_tests += \
 	tests/unit/partition \
 	tests/unit/ras \
 	tests/unit/stream \
+	tests/unit/stream_track \
 	tests/unit/reference \
 	tests/unit/rule_async \
 	tests/unit/rule_round \
