@@ -162,7 +162,7 @@ struct iso_peer_status {
 	uint32_t done;
 	double loss;           /* as of the last gradient; NaN before */
 	double alpha;          /* used in the last move, 0 before */
-	double curvature;      /* L: the largest heard of */
+	double curvature;      /* L: the largest of the nodes there are, as far as heard */
 	double spread;         /* largest distance of an edge that is not down; NaN: none */
 	double z_norm;         /* |z| */
 	uint64_t bytes_out;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <assert.h>
-#include <math.h>
 
 #include "lib/track/peer_state.h"
 
@@ -52,7 +51,8 @@ static void note(struct iso_peer *peer, struct peer_edge *edge, const struct iso
 		edge->alpha = frame->alpha;
 	edge->loss = frame->loss;
 	edge->peer_round = frame->round;
-	peer->curvature = fmax(peer->curvature, frame->curvature);
+	edge->curvature = frame->curvature;
+	edge->curvature_age = frame->age;
 }
 
 /* Moves their estimate; on failure it may be half moved, and the session is over. */

@@ -13,12 +13,34 @@
 #define ALPHA_MAX    1.0
 #define ALPHA_WINDOW 8u
 
+/* Never there yet, and it may be that it has only just been started too. */
+static bool expected(const struct iso_peer *peer, const struct peer_edge *edge)
+{
+	return edge->state == ISO_PEER_IS_DOWN && edge->sessions == 0 &&
+	       peer->now_ns < peer->grace_ns;
+}
+
+/*
+ * No frame of data has gone out, and a neighbour may still turn up that is further on and that
+ * y should be taken from.
+ */
+static bool beginning(const struct iso_peer *peer)
+{
+	bool wait = peer->adopting;
+
+	if (!peer->virgin)
+		return false;
+	for (uint32_t i = 0; i < peer->config.neighbour_count; i++)
+		wait = wait || expected(peer, &peer->edges[i]);
+	return wait;
+}
+
 static uint32_t degree(const struct iso_peer *peer)
 {
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < peer->config.neighbour_count; i++)
-		count += peer_counts(&peer->edges[i]);
+		count += peer_counts(&peer->edges[i]) || expected(peer, &peer->edges[i]);
 	assert(count <= ISO_PEER_NEIGHBOURS_MAX);
 	return count;
 }
@@ -48,23 +70,30 @@ void iso_peer_settle(struct iso_peer *peer, struct peer_edge *edge)
 	iso_track_flow(m, step_weight, peer->estimate + m, edge->heard + m, edge->flux);
 	iso_track_flow(m, step_weight, peer->estimate, edge->heard, peer->pull);
 	edge->settled++;
+	edge->pulled = true;
 }
 
 /* Sends the estimates on an edge that has not had them, where nothing else is under way. */
 void iso_peer_offer(struct iso_peer *peer, struct peer_edge *edge)
 {
-	if (peer->phase != PHASE_WAIT || peer->adopting || peer->leaving)
+	/* Who comes when all is over at least takes y from it. */
+	bool last = peer->phase == PHASE_ENDING && edge->sent == 0;
+
+	if ((peer->phase != PHASE_WAIT && !last) || beginning(peer) || peer->leaving)
 		return;
 	if (edge->state != ISO_PEER_IS_LIVE || edge->sent != edge->settled)
 		return;
 	assert(edge->used_publish <= peer->publish);
-	if (edge->used_publish == peer->publish)
+	/* A value that flows twice over an edge while its node stands still may be too much. */
+	if (edge->used_publish == peer->publish && !last)
 		return;
+	/* Within a session there is a frame for every publish: the other end can follow. */
+	assert(edge->sent == 0 || edge->used_publish + 1 == peer->publish);
 	edge->earlier = edge->newest;
 	edge->newest = (struct peer_sent){
 		.publish = peer->publish,
 		.degree = degree(peer),
-		.snapshot = edge->sent == 0 || edge->used_publish + 1 != peer->publish,
+		.snapshot = edge->sent == 0,
 	};
 	edge->sent++;
 	edge->used_publish = peer->publish;
@@ -107,7 +136,6 @@ static void adopt(struct iso_peer *peer)
 
 	assert(peer->adopting);
 	assert(peer->virgin);
-	assert(edge->heard_valid);
 	memcpy(peer->y, edge->heard, peer_params(peer) * sizeof(double));
 	peer->round = edge->peer_round;
 	peer->adopted = true;
@@ -173,6 +201,32 @@ static bool publish(struct iso_peer *peer)
 	return true;
 }
 
+/*
+ * The maximum over all nodes, by hearsay.  What a node says of itself is new, what it was told
+ * is a round older; what is too old is forgotten, so that L of a node that has
+ * left does not go round for ever.
+ */
+double iso_peer_curvature(const struct iso_peer *peer, uint32_t *ret_age)
+{
+	double largest = peer->curvature;
+	uint32_t age = 0;
+
+	for (uint32_t i = 0; i < peer->config.neighbour_count; i++) {
+		const struct peer_edge *edge = &peer->edges[i];
+
+		if (!peer_counts(edge) || edge->curvature_age + 1 >= ISO_PEER_AGE_MAX)
+			continue;
+		if (edge->curvature > largest ||
+		    (edge->curvature == largest && edge->curvature_age + 1 < age)) {
+			largest = edge->curvature;
+			age = edge->curvature_age + 1;
+		}
+	}
+	assert(age < ISO_PEER_AGE_MAX);
+	*ret_age = age;
+	return largest;
+}
+
 static double least_wish(const struct iso_peer *peer)
 {
 	double least = INFINITY;
@@ -188,8 +242,8 @@ static double least_wish(const struct iso_peer *peer)
 
 static double choose_alpha(struct iso_peer *peer)
 {
-	uint32_t m = peer_params(peer);
-	double alpha;
+	uint32_t m = peer_params(peer), age;
+	double alpha, curvature = iso_peer_curvature(peer, &age);
 
 	if (peer->config.alpha > 0)
 		return peer->config.alpha;
@@ -197,12 +251,12 @@ static double choose_alpha(struct iso_peer *peer)
 	alpha = iso_track_adapt_round(
 		&peer->adapt,
 		iso_track_unrest(iso_track_square(m, peer->z), iso_track_square(m, peer->pull),
-				 peer->config.step, peer->curvature));
+				 peer->config.step, curvature));
 	double least = least_wish(peer);
 	if (isfinite(least))
 		alpha = iso_track_adapt_heed(&peer->adapt, least);
 	/* L of others may have come since. */
-	return fmin(alpha, ALPHA_MAX / (peer->config.step * peer->curvature));
+	return fmin(alpha, ALPHA_MAX / (peer->config.step * curvature));
 }
 
 static void move(struct iso_peer *peer)
@@ -215,9 +269,11 @@ static void move(struct iso_peer *peer)
 
 		/* Of those that are late the last value goes on to count. */
 		if ((edge->state == ISO_PEER_IS_HELD || edge->state == ISO_PEER_IS_DONE) &&
-		    edge->heard_valid)
+		    edge->heard_valid && !edge->pulled)
 			iso_track_flow(m, step * edge->weight, peer->estimate, edge->heard,
 				       peer->pull);
+		edge->pulled = false;
+		edge->curvature_age += edge->curvature_age < ISO_PEER_AGE_MAX;
 	}
 	peer->alpha_used = choose_alpha(peer);
 	assert(peer->alpha_used > 0);
@@ -230,8 +286,7 @@ static bool awaited(const struct iso_peer *peer, const struct peer_edge *edge)
 {
 	if (edge->state == ISO_PEER_IS_LIVE)
 		return edge->sent > edge->settled;
-	return edge->state == ISO_PEER_IS_DOWN && edge->sessions == 0 &&
-	       peer->now_ns < peer->grace_ns;
+	return expected(peer, edge);
 }
 
 static bool round_is_over(const struct iso_peer *peer)
@@ -276,6 +331,9 @@ void iso_peer_advance(struct iso_peer *peer)
 {
 	if (peer->adopt_ready && peer->phase == PHASE_WAIT)
 		adopt(peer);
+	/* The last neighbour may have turned up, or the time for it be over. */
+	for (uint32_t i = 0; peer->virgin && i < peer->config.neighbour_count; i++)
+		iso_peer_offer(peer, &peer->edges[i]);
 	if (round_is_over(peer)) {
 		if (peer->config.rounds == 0 || peer->round < peer->config.rounds)
 			move(peer);
@@ -325,10 +383,10 @@ enum iso_status iso_peer_gradient(struct iso_peer *peer, uint64_t now_ns, double
 	if (peer->phase == PHASE_ENDED)
 		return ISO_OK;
 	assert(peer->phase == PHASE_GRADIENT);
-	if (!(curvature >= 0x1p-500 && curvature <= 0x1p500))
+	if (!(curvature >= 1 / ISO_PEER_AMOUNT_MAX && curvature <= ISO_PEER_AMOUNT_MAX))
 		return ISO_E_RANGE;
 	peer->loss = isfinite(loss) ? loss : (double)NAN;
-	peer->curvature = fmax(peer->curvature, curvature);
+	peer->curvature = curvature;
 	if (!peer->adapt_ready)
 		begin_adapting(peer);
 	if (peer->adopt_ready) {

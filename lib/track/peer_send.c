@@ -22,8 +22,12 @@ static double wish(const struct iso_peer *peer)
 static struct iso_peer_frame frame_of(const struct iso_peer *peer, const struct peer_edge *edge,
 				      enum iso_peer_kind kind, uint64_t seq)
 {
+	uint32_t age;
+	double curvature = iso_peer_curvature(peer, &age);
+
 	return (struct iso_peer_frame){
 		.kind = kind,
+		.age = age,
 		.plan = peer->config.plan,
 		.source = peer->config.node,
 		.destination = edge->node,
@@ -35,7 +39,7 @@ static struct iso_peer_frame frame_of(const struct iso_peer *peer, const struct 
 		.degree = degree_of(edge, seq),
 		.params = peer_params(peer),
 		.alpha = wish(peer),
-		.curvature = peer->curvature,
+		.curvature = curvature,
 		.loss = isnan(peer->loss) ? (double)NAN : peer->loss,
 	};
 }

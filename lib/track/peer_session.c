@@ -42,13 +42,13 @@ void iso_peer_edge_begin(struct iso_peer *peer, struct peer_edge *edge)
 	forget(peer, edge);
 	edge->weight = 0;
 	edge->heard_valid = false;
-	edge->alpha = 0;
+	edge->alpha = edge->curvature = 0;
 	take_nonce(peer, edge);
 }
 
 static void leave_adoption(struct iso_peer *peer, const struct peer_edge *edge)
 {
-	if (peer->adopting && &peer->edges[peer->adopt_edge] == edge)
+	if (peer->adopting && !peer->adopt_ready && &peer->edges[peer->adopt_edge] == edge)
 		iso_peer_adopt_stop(peer);
 }
 
@@ -122,7 +122,8 @@ void iso_peer_edge_live(struct iso_peer *peer, struct peer_edge *edge)
 	edge->wants = 0;
 	edge->since_ns = peer->now_ns;
 	edge->again_ns = peer->now_ns;
-	if (peer->virgin && !peer->adopting && edge->peer_round > peer->round)
+	/* Once: a slow node would else run after the others for ever. */
+	if (peer->virgin && !peer->adopting && !peer->adopted && edge->peer_round > peer->round)
 		iso_peer_adopt_from(peer, edge);
 	iso_peer_offer(peer, edge);
 }

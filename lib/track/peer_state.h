@@ -54,7 +54,10 @@ struct peer_edge {
 	uint32_t peer_degree;       /* in the frame received */
 	double weight;              /* of the last pair; 0: none yet */
 	bool heard_valid;           /* heard is an estimate, old maybe */
+	bool pulled;                /* a pair of this round is part of pull */
 	double alpha;               /* its wish; 0: not known */
+	double curvature;           /* L that it knows of, and how old that is by now */
+	uint32_t curvature_age;
 	double loss;
 	uint64_t since_ns;          /* LIVE: newest was first sent.  HELD: begin. */
 	uint64_t again_ns;          /* when to send HELLO, POKE or BYE */
@@ -91,7 +94,7 @@ struct iso_peer {
 	uint64_t grace_ns;          /* until then who was never there is waited for */
 	uint64_t deadline_ns;       /* of adopting, or of ENDING */
 	double loss;
-	double curvature;
+	double curvature;           /* L of the own objective; 0: not known yet */
 	double alpha_used;
 	bool adapt_ready;
 	struct iso_track_adapt adapt;
@@ -146,6 +149,9 @@ void iso_peer_settle(struct iso_peer *peer, struct peer_edge *edge);
 void iso_peer_adopt_from(struct iso_peer *peer, struct peer_edge *edge);
 void iso_peer_adopt_stop(struct iso_peer *peer);
 void iso_peer_advance(struct iso_peer *peer);
+
+/* The largest L of all nodes there are; ret_age: how many rounds ago it was said by its node. */
+double iso_peer_curvature(const struct iso_peer *peer, uint32_t *ret_age);
 
 /* peer_send.c */
 bool iso_peer_send_next(struct iso_peer *peer, uint32_t neighbour,

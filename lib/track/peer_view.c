@@ -51,6 +51,7 @@ void iso_peer_edge(const struct iso_peer *peer, uint32_t neighbour, struct iso_p
 
 void iso_peer_status(const struct iso_peer *peer, struct iso_peer_status *ret_status)
 {
+	uint32_t age;
 	struct iso_peer_status status = {
 		.round = peer->round,
 		.adopted = peer->adopted,
@@ -58,7 +59,7 @@ void iso_peer_status(const struct iso_peer *peer, struct iso_peer_status *ret_st
 		.ended = peer->phase == PHASE_ENDED,
 		.loss = peer->loss,
 		.alpha = peer->alpha_used,
-		.curvature = peer->curvature,
+		.curvature = iso_peer_curvature(peer, &age),
 		.spread = NAN,
 		.z_norm = sqrt(iso_track_square(peer_params(peer), peer->z)),
 	};

@@ -22,10 +22,10 @@ static bool is_finite(double value)
 	return (iso_bits_of_double(value) & ~SIGN_BIT) < INFINITY_BITS;
 }
 
-/* Not below 0, and 0 itself in one spelling. */
+/* Not below 0, and 0 itself in one spelling; the bits are in order. */
 static bool is_amount(double value)
 {
-	return iso_bits_of_double(value) < INFINITY_BITS;
+	return iso_bits_of_double(value) <= iso_bits_of_double(ISO_PEER_AMOUNT_MAX);
 }
 
 static bool is_loss(double value)
@@ -83,7 +83,7 @@ static bool possible(const struct iso_peer_frame *frame)
 		return false;
 	if (hello && (frame->seq != 0 || frame->ack != 0))
 		return false;
-	if (frame->degree > ISO_PEER_NEIGHBOURS_MAX)
+	if (frame->degree > ISO_PEER_NEIGHBOURS_MAX || frame->age >= ISO_PEER_AGE_MAX)
 		return false;
 	if (frame->params == 0 || frame->params > ISO_PEER_PARAMS_MAX)
 		return false;
@@ -115,7 +115,8 @@ void iso_peer_frame_encode(const struct iso_peer_frame *frame,
 	iso_put_le(out + 80, frame->seq, 8);
 	iso_put_le(out + 88, frame->ack, 8);
 	iso_put_le(out + 96, frame->round, 8);
-	iso_put_le(out + 104, frame->degree, 4);
+	iso_put_le(out + 104, frame->degree, 2);
+	iso_put_le(out + 106, frame->age, 2);
 	iso_put_le(out + 108, frame->flags, 4);
 	iso_put_le(out + 112, iso_bits_of_double(frame->alpha), 8);
 	iso_put_le(out + 120, iso_bits_of_double(frame->curvature), 8);
@@ -148,7 +149,8 @@ static void read_fields(const uint8_t *in, struct iso_peer_frame *ret_frame)
 		.seq = iso_get_le(in + 80, 8),
 		.ack = iso_get_le(in + 88, 8),
 		.round = iso_get_le(in + 96, 8),
-		.degree = (uint32_t)iso_get_le(in + 104, 4),
+		.degree = (uint32_t)iso_get_le(in + 104, 2),
+		.age = (uint32_t)iso_get_le(in + 106, 2),
 		.flags = (uint32_t)iso_get_le(in + 108, 4),
 		.alpha = iso_double_of_bits(iso_get_le(in + 112, 8)),
 		.curvature = iso_double_of_bits(iso_get_le(in + 120, 8)),

@@ -20,7 +20,7 @@
  *    48 u32 session         52 u32 echo session
  *    56 u64 base boot       64 u32 base session   68 u32 base echo session
  *    72 u64 settled         80 u64 seq            88 u64 ack
- *    96 u64 round          104 u32 degree        108 u32 flags
+ *    96 u64 round          104 u16 degree        106 u16 age     108 u32 flags
  *   112 f64 alpha          120 f64 curvature     128 f64 loss
  *   136 u64 payload bytes  144 u64 XXH3 of the payload
  *   152 u32 split          156 u32 params
@@ -31,6 +31,8 @@
 #define ISO_PEER_VERSION        1u
 #define ISO_PEER_NEIGHBOURS_MAX 1024u
 #define ISO_PEER_PARAMS_MAX     (16u * 1024 * 1024)
+#define ISO_PEER_AGE_MAX        256u
+#define ISO_PEER_AMOUNT_MAX     0x1p500 /* of alpha and curvature */
 
 enum iso_peer_kind {
 	ISO_PEER_HELLO = 1,  /* let us begin a session */
@@ -71,6 +73,7 @@ struct iso_peer_frame {
 	uint32_t params;            /* 1 .. ISO_PEER_PARAMS_MAX */
 	double alpha;               /* that the sender wishes for; 0: not known yet */
 	double curvature;           /* the largest that the sender knows of; likewise */
+	uint32_t age;               /* rounds that this took from its node, < ISO_PEER_AGE_MAX */
 	double loss;                /* NaN: not known */
 	/* SNAPSHOT and INNOVATION, else 0: */
 	uint64_t payload_bytes;

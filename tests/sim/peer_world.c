@@ -5,6 +5,7 @@
 
 #include "lib/bytes.h"
 #include "lib/checksum.h"
+#include "lib/draw.h"
 #include "tests/test.h"
 
 #include <math.h>
@@ -48,6 +49,7 @@ void peer_world_open(struct peer_world *world, uint64_t seed, uint32_t nodes,
 		struct peer_node *node = &world->nodes[i];
 
 		node->compute_ns = 2 * MS;
+		node->curvature = 1.5;
 		node->compute_at_ns = UINT64_MAX;
 		for (uint32_t k = 0; k < PEER_PARAMS; k++) {
 			node->a[k] = 0.5 + iso_rng_unit(&world->rng);
@@ -274,6 +276,21 @@ static void check(struct peer_world *world, uint32_t index)
 	}
 }
 
+void peer_world_check_rest(const struct peer_world *world)
+{
+	for (uint32_t i = 0; i < world->nodes_count; i++) {
+		const struct peer_node *node = &world->nodes[i];
+
+		for (uint32_t j = 0; node->up && j < node->neighbour_count; j++) {
+			const struct peer_node *other = &world->nodes[node->neighbours[j]];
+
+			if (other->up)
+				check_opposite(node->peer->edges[j].flux,
+					       other->peer->edges[index_of(other, i)].flux);
+		}
+	}
+}
+
 static void deliver(struct peer_world *world)
 {
 	struct peer_packet *packet = world->packets;
@@ -301,9 +318,11 @@ static void compute(struct peer_world *world, uint32_t index)
 		double off = node->gradient_at[k] - node->b[k];
 
 		node->gradient_to[k] = node->a[k] * off;
+		if (node->noise > 0)
+			node->gradient_to[k] += node->noise * iso_draw_normal(&world->rng);
 		loss += node->a[k] * off * off / 2;
 	}
-	if (iso_peer_gradient(node->peer, world->now_ns, loss, 1.5) != ISO_OK)
+	if (iso_peer_gradient(node->peer, world->now_ns, loss, node->curvature) != ISO_OK)
 		ck_abort_msg("diverged");
 	carry_out(world, index);
 	check(world, index);

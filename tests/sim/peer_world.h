@@ -43,6 +43,8 @@ struct peer_node {
 	double a[PEER_PARAMS], b[PEER_PARAMS]; /* sum of a (y - b)^2 / 2 */
 	uint32_t neighbours[PEER_NODES_MAX];
 	uint32_t neighbour_count;
+	double curvature;       /* that it says it has */
+	double noise;           /* of its gradients, as of mini-batches */
 	uint64_t boots;
 };
 
@@ -81,6 +83,9 @@ void peer_world_leave(struct peer_world *world, uint32_t node);
 void peer_world_run(struct peer_world *world, uint64_t ns);
 /* Until all nodes that are up have ended; false: not within that time. */
 bool peer_world_run_out(struct peer_world *world, uint64_t ns);
+
+/* Both ends of every edge of nodes that are up hold opposite F, whatever their state. */
+void peer_world_check_rest(const struct peer_world *world);
 
 /* Largest distance of a parameter of a node that is up from the optimum of those marked. */
 double peer_world_gap(const struct peer_world *world, const bool *counts);
