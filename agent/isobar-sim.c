@@ -17,6 +17,8 @@ static const struct {
 } commands[] = {
 	{ "shares", "rounds until many nodes share a budget as well as can be", sim_shares,
 	  sim_shares_usage },
+	{ "graph", "edges, degrees, diameter and eigenvalues of a graph of neighbours", sim_graph,
+	  sim_graph_usage },
 	{ "train", "methods and allocations compared, in simulated training", sim_train,
 	  sim_train_usage },
 	{ "list", "the scenarios that are installed", sim_list, sim_list_usage },

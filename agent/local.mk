@@ -195,6 +195,10 @@ pkglibexec_PROGRAMS += %D%/isobar-guard
 bin_PROGRAMS += %D%/isobar-sim
 %C%_isobar_sim_SOURCES = \
 	%D%/isobar-sim.c \
+	%D%/sim/graph.c %D%/sim/graph.h \
+	%D%/sim/graph_facts.c \
+	%D%/sim/graph_names.c %D%/sim/graph_names.h \
+	%D%/sim/graph_print.c \
 	%D%/sim/network.c %D%/sim/network.h \
 	%D%/sim/option.c %D%/sim/option.h \
 	%D%/sim/shares.c %D%/sim/shares.h \

@@ -17,6 +17,10 @@ typedef int sim_fn(int argc, char **argv);
 sim_fn sim_shares;
 void sim_shares_usage(void);
 
+/* graph.c: what a graph is like. */
+sim_fn sim_graph;
+void sim_graph_usage(void);
+
 /* train.c: methods and allocations compared, by scenarios; and which there are. */
 sim_fn sim_train, sim_list;
 void sim_train_usage(void);
