@@ -19,6 +19,9 @@ static const struct ctl_command commands[] = {
 	{ "audit", "[SOCKET|FILE|INSTANCE]...", "cijrs", "prove that share + in flight = budget",
 	  ctl_audit },
 	{ "ledger", "", "ijrs", "snapshot of one node's ledger, for audits elsewhere", ctl_ledger },
+	{ "history", "", "ijnrs", "what changed one node's share, and on what grounds",
+	  ctl_history },
+	{ "explain", "", "inrs", "the same in words, and what holds now", ctl_explain },
 	{ "freeze", "", "ijrs", "stop trading; the share stays and is enforced", ctl_freeze },
 	{ "thaw", "", "ijrs", "let a frozen node trade again", ctl_thaw },
 	{ "log-level", "[error|warning|info|debug]", "ijrs", "what one node logs, until its end",
@@ -86,7 +89,7 @@ static void usage(FILE *out)
 	      "      --socket PATH                  its control socket, wherever it is\n"
 	      "      --run-directory DIR            where the instances' directories are\n"
 	      "      --json                         for machines: the same as JSON\n"
-	      "  -n, --count N                      top, watch: how often; then end\n"
+	      "  -n, --count N                      top, watch: how often; history: how many\n"
 	      "      --interval TIME                top, watch: how long between, such as 2s\n"
 	      "  -f, --file FILE                    check: the configuration to check\n"
 	      "  -o, --output PREFIX                keygen: write PREFIX.key and PREFIX.pub\n"

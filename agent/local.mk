@@ -89,6 +89,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/node/node.c %D%/node/node.h %D%/node/node_private.h \
 	%D%/node/node_admin.c \
 	%D%/node/node_conf.c \
+	%D%/node/node_history.c \
 	%D%/node/node_net.c \
 	%D%/node/node_ops.c \
 	%D%/node/node_reload.c \
@@ -178,6 +179,7 @@ bin_PROGRAMS += %D%/isobarctl
 	%D%/ctl/isobarctl_budget.c \
 	%D%/ctl/isobarctl_bury.c \
 	%D%/ctl/isobarctl_check.c \
+	%D%/ctl/isobarctl_history.c \
 	%D%/ctl/isobarctl_keygen.c \
 	%D%/ctl/isobarctl_member.c \
 	%D%/ctl/isobarctl_registry.c \

@@ -73,6 +73,7 @@ static json_t *neighbour_json(const struct status_neighbour *neighbour)
 	put(json, "remainder", real(neighbour->remainder));
 	put(json, "generation", number(neighbour->generation));
 	put(json, "edge", text(neighbour->edge));
+	put(json, "decision", text(neighbour->decision));
 	put(json, "close_in_ms", number(neighbour->close_in_ms));
 	return json;
 }

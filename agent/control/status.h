@@ -29,6 +29,7 @@ struct status_neighbour {
 	double remainder;  /* signed rest of the flow, below one unit */
 	int64_t generation; /* of the edge */
 	const char *edge;   /* "open", "frozen", "closing", "closed", "folded", "dormant" */
+	const char *decision; /* of the last tick: iso_share_reason_text() */
 	int64_t close_in_ms; /* until it may be closed without a word; unknown: never */
 };
 

@@ -79,6 +79,8 @@ void ctl_print_json(const json_t *json);
 
 ctl_fn ctl_status, ctl_top, ctl_ledger, ctl_audit, ctl_check, ctl_keygen;
 ctl_fn ctl_freeze, ctl_thaw, ctl_log_level, ctl_reload;
+/* isobarctl_history.c */
+ctl_fn ctl_history, ctl_explain;
 ctl_fn ctl_registry, ctl_budget, ctl_join, ctl_drain, ctl_leave, ctl_bury, ctl_forget, ctl_watch,
     ctl_resume;
 

@@ -217,7 +217,8 @@ int node_open(struct conf *conf, const char *file, void *zmq_context, struct loo
 	node->timer.fd = -1;
 	node->state_fd = -1;
 	node->started_ns = clock_now_ns();
-	r = open_all(node, reterr);
+	node->history = node_history_new();
+	r = node->history != NULL ? open_all(node, reterr) : error_errno(reterr, -ENOMEM, "node");
 	if (r < 0) {
 		node->failed = true; /* a start that failed changes no limit on its way out */
 		node_close(node);
@@ -246,6 +247,7 @@ struct node *node_close(struct node *node)
 	if (node->state_fd >= 0)
 		close(node->state_fd);
 	free(node->trade_memory);
+	free(node->history);
 	free(node);
 	return NULL;
 }

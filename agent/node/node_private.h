@@ -74,6 +74,7 @@ struct node {
 	bool limit_failed;       /* the last lowering did; logged once */
 	bool raise_failed;       /* likewise */
 	const char *job_state;   /* the last that was logged; NULL: none yet */
+	struct node_history *history;
 	char decision[256];      /* the last transfer given, in words */
 	uint64_t decided_ns;
 };
@@ -97,6 +98,7 @@ json_t *node_command_ledger(void *context, const json_t *request);
 json_t *node_command_freeze(void *context, const json_t *request);
 json_t *node_command_thaw(void *context, const json_t *request);
 json_t *node_command_log_level(void *context, const json_t *request);
+json_t *node_command_history(void *context, const json_t *request);
 json_t *node_command_reload(void *context, const json_t *request);
 
 /* Whether trading has been stopped, perhaps before this start. */
@@ -137,6 +139,13 @@ int node_open_net(struct node *node, struct error *reterr);
 /* The administrators of the configuration, in the place of those that were. */
 int node_let_in_administrators(struct node *node, struct error *reterr);
 void node_close_net(struct node *node);
+
+/* The newest changes of the share; free() it.  NULL: no memory. */
+#define NODE_EVENTS_MAX 512u
+struct node_history *node_history_new(void);
+/* After the commit: what has moved, with what was known then. */
+void node_history_note(struct node *node, const struct iso_op *op,
+		       const struct iso_trade_plan *plan);
 
 /* Nothing can be proven after this: ends, with the limit lowered as it is. */
 void node_fail(struct node *node, const char *why);

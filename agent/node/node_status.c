@@ -89,6 +89,7 @@ static unsigned fill_neighbours(const struct node *node, uint64_t now_ns,
 			.remainder = edge.remainder_ucpu,
 			.generation = edge.peer_gen,
 			.edge = edge_state(&edge),
+			.decision = iso_share_reason_text(edge.reason),
 			.close_in_ms = in_ms(now_ns, edge.close_at_ns),
 		};
 	}
@@ -369,6 +370,7 @@ const struct control_command node_commands[] = {
 	{ .name = "admit", .changes_state = true, .later = node_command_admit },
 	{ .name = "freeze", .changes_state = true, .fn = node_command_freeze },
 	{ .name = "thaw", .changes_state = true, .fn = node_command_thaw },
+	{ .name = "history", .fn = node_command_history },
 	{ .name = "log-level", .changes_state = true, .fn = node_command_log_level },
 	{ .name = "reload", .changes_state = true, .fn = node_command_reload },
 };

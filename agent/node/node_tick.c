@@ -212,6 +212,7 @@ void node_tick(struct node *node, uint64_t now_ns)
 		return;
 	node->entitled_ucpu = iso_trade_commit(node->trade, node->durable_seq);
 	crash_point("committed");
+	node_history_note(node, op, &plan);
 	if (op != NULL) {
 		/* A first edge makes a lease necessary: the guard knows of it first. */
 		job_lease_renew(node->job, iso_trade_lease_deadline(node->trade));

@@ -40,6 +40,12 @@ static json_t *on_status(void *context, const json_t *request)
 	return answer(context, "status");
 }
 
+static json_t *on_history(void *context, const json_t *request)
+{
+	(void)request;
+	return answer(context, "history");
+}
+
 static json_t *on_ledger(void *context, const json_t *request)
 {
 	(void)request;
@@ -49,6 +55,7 @@ static json_t *on_ledger(void *context, const json_t *request)
 int main(int argc, char **argv)
 {
 	static const struct control_command commands[] = {
+		{ .name = "history", .fn = on_history },
 		{ .name = "status", .fn = on_status },
 		{ .name = "ledger", .fn = on_ledger },
 	};
@@ -57,7 +64,7 @@ int main(int argc, char **argv)
 	struct control_config config = {
 		.directory = node.directory,
 		.commands = commands,
-		.command_count = 2,
+		.command_count = sizeof(commands) / sizeof(commands[0]),
 		.context = &node,
 	};
 	struct control *control;

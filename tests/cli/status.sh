@@ -44,6 +44,26 @@ ends 0
 out "$(cat "$here/answers/a.json")"
 err ''
 
+# What changed the share, as a table, as JSON and in words.
+cp "$here/answers/history.json" "$run_directory/a/history.json"
+run "$ctl" --run-directory "$run_directory" history
+ends 0
+keep 's/^20[0-9-]* [0-9:]* /2026-11-29 22:15:04 /'
+out 'TIME                    SHARE     MOVED  WITH               DEMAND      PRICE  ITS PRICE
+2026-11-29 22:15:04    0.3040   -0.0040  b                  0.4500      -0.15      -0.14
+2026-11-29 22:15:04    0.3240   +0.0200  operation 7        0.4500      -0.15          -
+and 3 before them'
+run "$ctl" --run-directory "$run_directory" history --json
+ends 0
+out "$(cat "$here/answers/history.json")"
+run "$ctl" --run-directory "$run_directory" explain
+ends 0
+keep '/^what moved/,$!d; s/20[0-9-]* [0-9:]* /2026-11-29 22:15:04  /'
+out 'what moved it last:
+  2026-11-29 22:15:04  gave 0.0040 CPU to b: price -0.15 here, -0.14 there, demand 0.4500; then it had 0.3040
+  2026-11-29 22:15:04  got 0.0200 CPU from operation 7: price -0.15 here, - there, demand 0.4500; then it had 0.3240'
+rm "$run_directory/a/history.json"
+
 # A coordinator answers as well, and is no node full of dashes.
 mkdir "$work/coordinator"
 printf '{\n  "ok": true,\n  "run": "fashion"\n}\n' >"$work/coordinator/status.json"
