@@ -9,7 +9,7 @@
 /* Either "offset, type, name, meaning" or "member, type, meaning": then offset is 0. */
 struct row {
 	unsigned offset, size;
-	char type[16], name[48], meaning[160];
+	char type[16], name[48], meaning[192];
 };
 
 struct table {

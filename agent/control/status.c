@@ -52,6 +52,10 @@ void status_init(struct status *ret_status)
 	status.lease.remaining_s = (double)NAN;
 	status.worker.pid = status.worker.restarts = STATUS_UNKNOWN;
 	status.worker.threads = status.worker.tasks = STATUS_UNKNOWN;
+	status.training.round = status.training.live = STATUS_UNKNOWN;
+	status.training.neighbours = status.training.sent_bytes = STATUS_UNKNOWN;
+	status.training.loss = status.training.accuracy = (double)NAN;
+	status.training.spread = status.training.alpha = (double)NAN;
 	status.guard.pid = status.guard.restarts = STATUS_UNKNOWN;
 	status.guard.lease_s = (double)NAN;
 	status.agent.cpu_ns = status.agent.rss_bytes = STATUS_UNKNOWN;
@@ -121,6 +125,23 @@ static json_t *worker_json(const struct status *status)
 	put(json, "restarts", number(status->worker.restarts));
 	put(json, "threads", number(status->worker.threads));
 	put(json, "tasks", number(status->worker.tasks));
+	return json;
+}
+
+static json_t *training_json(const struct status *status)
+{
+	if (!status->has_training)
+		return json_null();
+
+	json_t *json = json_object();
+	put(json, "round", number(status->training.round));
+	put(json, "loss", real(status->training.loss));
+	put(json, "accuracy", real(status->training.accuracy));
+	put(json, "spread", real(status->training.spread));
+	put(json, "alpha", real(status->training.alpha));
+	put(json, "live", number(status->training.live));
+	put(json, "neighbours", number(status->training.neighbours));
+	put(json, "sent_bytes", number(status->training.sent_bytes));
 	return json;
 }
 
@@ -210,5 +231,6 @@ json_t *status_json(const struct status *status)
 	put(json, "guard", guard_json(status));
 	put(json, "lease", lease_json(status));
 	put(json, "worker", worker_json(status));
+	put(json, "training", training_json(status));
 	return json;
 }

@@ -85,6 +85,12 @@ struct status {
 		int64_t pid, restarts, threads, tasks;
 	} worker;
 
+	bool has_training; /* by a plan, and the worker has said how it stands */
+	struct {
+		int64_t round, live, neighbours, sent_bytes;
+		double loss, accuracy, spread, alpha;
+	} training;
+
 	struct {
 		const char *state;  /* "ok", "restarting", "none"; NULL: leases are off */
 		const char *reason; /* NULL when there is nothing to say */

@@ -144,6 +144,31 @@ static void print_guard(FILE *out, const json_t *status)
 							   "no automatic burial");
 }
 
+static struct cell measure(const json_t *object, const char *key)
+{
+	struct cell cell = { "-" };
+
+	if (json_is_number(get(object, key)))
+		snprintf(cell.text, sizeof(cell.text), "%.4g",
+			 json_number_value(get(object, key)));
+	return cell;
+}
+
+static void print_training(FILE *out, const json_t *status)
+{
+	const json_t *training = get(status, "training");
+
+	if (!json_is_object(training))
+		return;
+	fprintf(out, "training   round %s   loss %s   accuracy %s   spread %s   alpha %s\n",
+		count(training, "round").text, measure(training, "loss").text,
+		measure(training, "accuracy").text, measure(training, "spread").text,
+		measure(training, "alpha").text);
+	fprintf(out, "           %s of %s neighbours   %s MB sent\n",
+		count(training, "live").text, count(training, "neighbours").text,
+		scaled(get(training, "sent_bytes"), 1e6, 1, "").text);
+}
+
 static void print_processes(FILE *out, const json_t *status)
 {
 	const json_t *worker = get(status, "worker"), *agent = get(status, "agent");
@@ -157,6 +182,7 @@ static void print_processes(FILE *out, const json_t *status)
 			count(worker, "restarts").text);
 	else
 		fprintf(out, "worker     none\n");
+	print_training(out, status);
 	fprintf(out, "agent      up %s   ", duration(get(status, "uptime_s")).text);
 	if (uptime_s > 0)
 		fprintf(out, "%.2f %% of a CPU   ", cpu_ns / 1e7 / uptime_s);

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +58,12 @@ struct host {
 	bool connected;
 	uint32_t threads;
 	uint64_t tasks_done;
+	/* Of a plan. */
+	bool has_training;
+	uint64_t round;
+	uint32_t live;
+	enum iso_worker_phase phase;
+	double measures[ISO_WORKER_MEASURES];
 	bool clock_refused; /* said so of this worker */
 	/* A user's task. */
 	char fault[TASKWATCH_TEXT_BYTES]; /* of the last worker; empty: none */
@@ -105,6 +112,9 @@ static void forget_child(struct host *host)
 	host->told = false;
 	host->clock_refused = false;
 	host->threads = 0;
+	host->has_training = false;
+	for (unsigned i = 0; i < ISO_WORKER_MEASURES; i++)
+		host->measures[i] = (double)NAN;
 	job_watch(host->config.job, 0);
 	if (job_meter(host->config.job) != NULL && pid > 0)
 		meter_release_process(job_meter(host->config.job), pid);
@@ -241,6 +251,15 @@ static void on_record(void *context, const struct iso_worker_record *record)
 		host->connected = record->progress.connected;
 		host->threads = record->progress.threads;
 		host->tasks_done = record->progress.tasks_done;
+		break;
+	case ISO_WORKER_ROUND:
+		host->has_training = true;
+		host->round = record->round.round;
+		host->live = record->round.live;
+		host->phase = record->round.phase;
+		break;
+	case ISO_WORKER_MEASURE:
+		host->measures[record->measure.what - 1] = record->measure.value;
 		break;
 	case ISO_WORKER_FAULT:
 		host->is_unusable = record->fault.what == ISO_WORKER_UNUSABLE;
@@ -386,17 +405,24 @@ struct host_status host_status(struct host *host)
 		state = host->state;
 	} else if (host->child.pid <= 0) {
 		state = host->ever_started ? "restarting" : "not started";
+	} else if (host->has_training && host->phase == ISO_WORKER_DONE) {
+		state = "done";
 	} else if (!host->connected) {
 		state = host->config.conf->training.plan[0] != '\0' ? "waiting for neighbours"
 								   : "waiting for coordinator";
 	}
-	return (struct host_status){
+	struct host_status status = {
 		.state = state,
 		.pid = host->child.pid > 0 ? host->child.pid : 0,
 		.restarts = host->restarts,
 		.threads = host->threads,
 		.tasks_done = host->tasks_done,
+		.has_training = host->has_training,
+		.round = host->round,
+		.live = host->live,
 	};
+	memcpy(status.measures, host->measures, sizeof(status.measures));
+	return status;
 }
 
 struct host *host_close(struct host *host)

@@ -7,6 +7,7 @@
 
 #include "agent/base/error.h"
 #include "agent/conf/conf.h"
+#include "lib/wire/worker.h"
 
 struct job;
 struct loop;
@@ -44,7 +45,7 @@ void host_pause(struct host *host);
 struct host_status {
 	/*
 	 * "running", "waiting for coordinator" or "waiting for neighbours",
-	 * "restarting"; with a user's task also "restarting: task: WHY" and
+	 * "done", "restarting"; with a user's task also "restarting: task: WHY" and
 	 * "given up: task: WHY".  Valid until the next call.
 	 */
 	const char *state;
@@ -52,6 +53,11 @@ struct host_status {
 	int64_t restarts;
 	int64_t threads;
 	uint64_t tasks_done; /* since this worker started */
+	/* Of a plan, as this worker has said; what it has not said is NAN. */
+	bool has_training;
+	uint64_t round;
+	uint32_t live;
+	double measures[ISO_WORKER_MEASURES]; /* by enum iso_worker_measure, from 1 */
 };
 struct host_status host_status(struct host *host);
 

@@ -276,6 +276,26 @@ static void fill_life(struct status *status, const struct node *node,
 	status->lease.remaining_s = left_s(boot_ns, trade->lease_deadline_ns);
 }
 
+static void fill_training(struct status *status, const struct conf *conf,
+			  const struct host_status *worker)
+{
+	double sent_bytes = worker->measures[ISO_WORKER_SENT_BYTES - 1];
+
+	status->has_training = true;
+	status->training.round = (int64_t)worker->round;
+	status->training.live = worker->live;
+	status->training.neighbours = 0;
+	for (unsigned i = 0; i < conf->neighbour_count; i++)
+		status->training.neighbours += conf->neighbours[i].worker_address[0] != '\0';
+	status->training.loss = worker->measures[ISO_WORKER_LOSS_IS - 1];
+	status->training.accuracy = worker->measures[ISO_WORKER_ACCURACY - 1];
+	status->training.spread = worker->measures[ISO_WORKER_SPREAD - 1];
+	status->training.alpha = worker->measures[ISO_WORKER_ALPHA - 1];
+	/* A worker is not trusted: what it says may be no count. */
+	if (sent_bytes >= 0 && sent_bytes < 0x1p53)
+		status->training.sent_bytes = (int64_t)sent_bytes;
+}
+
 static void fill_worker(struct status *status, const struct node *node)
 {
 	if (node->host == NULL)
@@ -287,6 +307,8 @@ static void fill_worker(struct status *status, const struct node *node)
 	status->worker.restarts = worker.restarts;
 	status->worker.threads = worker.threads;
 	status->worker.tasks = (int64_t)worker.tasks_done;
+	if (worker.has_training)
+		fill_training(status, node->conf, &worker);
 }
 
 static json_t *command_status(void *context, const json_t *request)

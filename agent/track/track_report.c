@@ -39,6 +39,47 @@ static void log_edges(struct track *track)
 	}
 }
 
+/* What is not sent now is sent the next time. */
+static void tell_measure(struct workerlink *link, enum iso_worker_measure what, double value)
+{
+	if (isfinite(value))
+		(void)workerlink_send(link, &(struct iso_worker_record){
+						.type = ISO_WORKER_MEASURE,
+						.measure = { value, what } });
+}
+
+static enum iso_worker_phase phase_of(const struct iso_peer_status *status)
+{
+	if (status->ended)
+		return ISO_WORKER_DONE;
+	return status->live + status->held + status->done > 0 ? ISO_WORKER_TRAINS
+							      : ISO_WORKER_ALONE;
+}
+
+static void tell(const struct track *track, struct workerlink *link, uint32_t threads,
+		 const struct iso_peer_status *status)
+{
+	uint32_t there = status->live + status->done, count = 0;
+	const struct evaluation_point *points = NULL;
+
+	(void)workerlink_send(link,
+			      &(struct iso_worker_record){
+				  .type = ISO_WORKER_PROGRESS,
+				  .progress = { gradient_pieces(track->gradient), threads,
+						there > 0 } });
+	(void)workerlink_send(link, &(struct iso_worker_record){
+					.type = ISO_WORKER_ROUND,
+					.round = { status->round, there, phase_of(status) } });
+	if (track->evaluation != NULL)
+		points = evaluation_points(track->evaluation, &count);
+	if (count > 0)
+		tell_measure(link, ISO_WORKER_ACCURACY, points[count - 1].accuracy);
+	tell_measure(link, ISO_WORKER_LOSS_IS, status->loss);
+	tell_measure(link, ISO_WORKER_SPREAD, status->spread);
+	tell_measure(link, ISO_WORKER_ALPHA, status->alpha);
+	tell_measure(link, ISO_WORKER_SENT_BYTES, (double)status->bytes_out);
+}
+
 void track_report(struct track *track, struct workerlink *link, uint32_t threads)
 {
 	struct iso_peer_status status;
@@ -49,10 +90,6 @@ void track_report(struct track *track, struct workerlink *link, uint32_t threads
 	log_debug("round %llu: loss %.9f, spread %.3g, alpha %.3g, L %.3g, %u of %u neighbours",
 		  (unsigned long long)status.round, status.loss, status.spread, status.alpha,
 		  status.curvature, status.live, track->config.neighbours_count);
-	if (link == NULL)
-		return;
-	(void)workerlink_send(link, &(struct iso_worker_record){
-					.type = ISO_WORKER_PROGRESS,
-					.progress = { gradient_pieces(track->gradient), threads,
-						      status.live + status.done > 0 } });
+	if (link != NULL)
+		tell(track, link, threads, &status);
 }

@@ -45,7 +45,9 @@ static bool is_for(enum workerlink_end end, enum iso_worker_type type)
 	switch (type) {
 	case ISO_WORKER_REGISTER:
 	case ISO_WORKER_PROGRESS:
-	case ISO_WORKER_FAULT: return end == WORKERLINK_AGENT;
+	case ISO_WORKER_FAULT:
+	case ISO_WORKER_ROUND:
+	case ISO_WORKER_MEASURE: return end == WORKERLINK_AGENT;
 	case ISO_WORKER_SLOT:
 	case ISO_WORKER_SHARE: return end == WORKERLINK_WORKER;
 	}

@@ -20,7 +20,7 @@
 #define WORKERLINK_CLOCK_FD 4
 
 enum workerlink_end {
-	WORKERLINK_AGENT = 1, /* takes REGISTER, PROGRESS and FAULT */
+	WORKERLINK_AGENT = 1, /* takes REGISTER, PROGRESS, FAULT, ROUND and MEASURE */
 	WORKERLINK_WORKER,    /* takes SLOT and SHARE */
 };
 

@@ -2,6 +2,7 @@
 #include "lib/wire/worker.h"
 
 #include <assert.h>
+#include <math.h>
 
 #include "lib/bytes.h"
 
@@ -32,6 +33,13 @@ static struct values pack(const struct iso_worker_record *record)
 	case ISO_WORKER_FAULT:
 		return (struct values){ record->fault.number, (uint32_t)record->fault.what,
 					(uint32_t)record->fault.call };
+	case ISO_WORKER_ROUND:
+		return (struct values){ record->round.round, record->round.live,
+					(uint32_t)record->round.phase };
+	case ISO_WORKER_MEASURE:
+		assert(isfinite(record->measure.value));
+		return (struct values){ iso_bits_of_double(record->measure.value),
+					(uint32_t)record->measure.what, 0 };
 	}
 	assert(!"a type of the enum");
 	return (struct values){ 0 };
@@ -63,6 +71,16 @@ static bool unpack(struct values values, struct iso_worker_record *record)
 		record->fault.call = (enum iso_worker_call)values.third;
 		return values.first <= UINT32_MAX && values.second >= ISO_WORKER_CRASHED &&
 		       values.second <= ISO_WORKER_UNUSABLE && values.third <= ISO_WORKER_LOSS;
+	case ISO_WORKER_ROUND:
+		record->round.round = values.first;
+		record->round.live = values.second;
+		record->round.phase = (enum iso_worker_phase)values.third;
+		return values.third >= ISO_WORKER_TRAINS && values.third <= ISO_WORKER_DONE;
+	case ISO_WORKER_MEASURE:
+		record->measure.value = iso_double_of_bits(values.first);
+		record->measure.what = (enum iso_worker_measure)values.second;
+		return isfinite(record->measure.value) && values.second >= 1 &&
+		       values.second <= ISO_WORKER_MEASURES && values.third == 0;
 	}
 	return false;
 }
@@ -100,7 +118,7 @@ enum iso_status iso_worker_decode(const uint8_t *bytes, size_t size,
 	if (!unpack(values, &record))
 		return ISO_E_MALFORMED;
 	assert(type >= ISO_WORKER_REGISTER);
-	assert(type <= ISO_WORKER_FAULT);
+	assert(type <= ISO_WORKER_MEASURE);
 	*ret_record = record;
 	return ISO_OK;
 }

@@ -15,9 +15,9 @@
  *
  *   0  u32  magic "iwk1"
  *   4  u32  type
- *   8  u64  first value     share_ucpu | tasks_done | number | 0
- *  16  u32  second value    cpus | threads | tid | fault
- *  20  u32  third value     connected | slot | call | 0
+ *   8  u64  first value     share_ucpu | tasks_done | number | round | f64 value | 0
+ *  16  u32  second value    cpus | threads | tid | fault | live | measure
+ *  20  u32  third value     connected | slot | call | phase | 0
  */
 #define ISO_WORKER_RECORD_BYTES 24u
 
@@ -27,7 +27,25 @@ enum iso_worker_type {
 	ISO_WORKER_SHARE,	 /* agent: what the job owns now */
 	ISO_WORKER_PROGRESS,	 /* worker: for the agent's status */
 	ISO_WORKER_FAULT,	 /* worker: ending, and it is the user's task that is to blame */
+	ISO_WORKER_ROUND,	 /* worker: how far its plan is (agent/track/track.h) */
+	ISO_WORKER_MEASURE,	 /* worker: one number of how it goes */
 };
+
+/* Of a training by a plan. */
+enum iso_worker_phase {
+	ISO_WORKER_TRAINS = 1,
+	ISO_WORKER_ALONE, /* no neighbour is there, so it waits */
+	ISO_WORKER_DONE,  /* its last round is done */
+};
+
+enum iso_worker_measure {
+	ISO_WORKER_LOSS_IS = 1, /* of the node's own part, with penalty */
+	ISO_WORKER_ACCURACY,	/* on the test data, of 1 */
+	ISO_WORKER_SPREAD,	/* largest distance to a neighbour's parameters, relative */
+	ISO_WORKER_ALPHA,	/* weight of the gradient */
+	ISO_WORKER_SENT_BYTES,	/* to all neighbours, since the worker started */
+};
+#define ISO_WORKER_MEASURES 5u
 
 /* What a user's task (isobar/task.h) did. */
 enum iso_worker_fault {
@@ -69,13 +87,22 @@ struct iso_worker_record {
 		struct {
 			uint64_t tasks_done; /* since the worker started */
 			uint32_t threads;    /* that compute */
-			bool connected;	     /* heard from a coordinator lately */
+			bool connected;	     /* heard from a coordinator or a neighbour lately */
 		} progress;
 		struct {
 			enum iso_worker_fault what;
 			enum iso_worker_call call;
 			uint32_t number;
 		} fault;
+		struct {
+			uint64_t round;
+			uint32_t live; /* neighbours that are there */
+			enum iso_worker_phase phase;
+		} round;
+		struct {
+			double value; /* finite */
+			enum iso_worker_measure what;
+		} measure;
 	};
 };
 

@@ -33,11 +33,15 @@ EXTRA_DIST += \
 	%D%/corpus/worker/fault-call \
 	%D%/corpus/worker/fault-unknown \
 	%D%/corpus/worker/long \
+	%D%/corpus/worker/measure \
+	%D%/corpus/worker/measure-infinite \
 	%D%/corpus/worker/no-slot \
 	%D%/corpus/worker/other-magic \
 	%D%/corpus/worker/progress \
 	%D%/corpus/worker/progress-not-a-truth-value \
 	%D%/corpus/worker/register \
+	%D%/corpus/worker/round \
+	%D%/corpus/worker/round-phase \
 	%D%/corpus/worker/share \
 	%D%/corpus/worker/short \
 	%D%/corpus/worker/slot \

@@ -43,11 +43,13 @@ START_TEST(answers_have_the_members_of_the_page)
 	status.neighbours = &neighbour;
 	status.neighbour_count = 1;
 	status.has_worker = true;
+	status.has_training = true;
 	json_t *json = status_json(&status);
 	check_members("status", json_incref(json));
 	check_members("status.agent", json_incref(json_object_get(json, "agent")));
 	check_members("status.messages", json_incref(json_object_get(json, "messages")));
 	check_members("status.worker", json_incref(json_object_get(json, "worker")));
+	check_members("status.training", json_incref(json_object_get(json, "training")));
 	check_members("status.neighbours",
 		      json_incref(json_array_get(json_object_get(json, "neighbours"), 0)));
 	json_decref(json);

@@ -96,6 +96,7 @@ START_TEST(what_is_unknown_is_null)
 	   "\"quota_writes\":null,\"readback_us\":null,\"reason\":null,\"reload\":null,"
 	   "\"reserve_ucpu\":null,"
 	   "\"share_ucpu\":null,\"state\":null,\"throttled_ns\":null,\"ticks\":null,"
+	   "\"training\":null,"
 	   "\"uptime_s\":null,\"version\":null,\"wait_ucpu\":null,\"worker\":null}");
 }
 END_TEST
@@ -126,6 +127,31 @@ START_TEST(what_is_known_is_there)
 	   "\"threads\":null}");
 	is(json_incref(json_object_get(json, "messages")),
 	   "{\"dropped\":{\"busy\":3,\"checksum\":0},\"received\":198,\"sent\":400}");
+	json_decref(json);
+}
+END_TEST
+
+static const char *printed(const json_t *json);
+
+START_TEST(a_training_by_a_plan_has_its_numbers)
+{
+	struct status status = example();
+
+	status.has_training = true;
+	status.training.round = 1234;
+	status.training.live = 1;
+	status.training.neighbours = 2;
+	status.training.loss = 0.5;
+	status.training.spread = 0.125;
+	status.training.sent_bytes = 12340000;
+	json_t *json = status_json(&status);
+	is(json_incref(json_object_get(json, "training")),
+	   "{\"accuracy\":null,\"alpha\":null,\"live\":1,\"loss\":0.5,\"neighbours\":2,"
+	   "\"round\":1234,\"sent_bytes\":12340000,\"spread\":0.125}");
+	ck_assert_ptr_nonnull(
+	    strstr(printed(json),
+		   "training   round 1234   loss 0.5   accuracy -   spread 0.125   alpha -\n"
+		   "           1 of 2 neighbours   12.3 MB sent\n"));
 	json_decref(json);
 }
 END_TEST
@@ -381,6 +407,7 @@ Suite *test_suite(void)
 
 	tcase_add_test(tcase, what_is_unknown_is_null);
 	tcase_add_test(tcase, what_is_known_is_there);
+	tcase_add_test(tcase, a_training_by_a_plan_has_its_numbers);
 	tcase_add_test(tcase, prints_one_screen);
 	tcase_add_test(tcase, says_what_the_guard_lacks);
 	tcase_add_test(tcase, says_dry_run_in_the_first_line);

@@ -165,6 +165,15 @@ static struct iso_worker_record worker_record(void)
 		record.fault.what = (enum iso_worker_fault)second;
 		record.fault.call = (enum iso_worker_call)third;
 		break;
+	case ISO_WORKER_ROUND:
+		record.round.round = first;
+		record.round.live = second;
+		record.round.phase = (enum iso_worker_phase)third;
+		break;
+	case ISO_WORKER_MEASURE:
+		record.measure.value = iso_double_of_bits(first);
+		record.measure.what = (enum iso_worker_measure)second;
+		break;
 	}
 	return record;
 }
@@ -187,7 +196,7 @@ START_TEST(worker_records)
 		iso_worker_encode(&record, bytes);
 		vectorfield_bytes(&file, bytes, sizeof(bytes));
 	}
-	close_file(22);
+	close_file(30);
 }
 END_TEST
 

@@ -34,6 +34,8 @@ START_TEST(decodes_what_it_encodes)
 		  .fault = { ISO_WORKER_CRASHED, ISO_WORKER_GRADIENT, SIGSEGV } },
 		{ .type = ISO_WORKER_FAULT,
 		  .fault = { ISO_WORKER_UNUSABLE, ISO_WORKER_NO_CALL, UINT32_MAX } },
+		{ .type = ISO_WORKER_ROUND, .round = { 1ull << 40, 7, ISO_WORKER_ALONE } },
+		{ .type = ISO_WORKER_MEASURE, .measure = { -0.25, ISO_WORKER_SPREAD } },
 	};
 	uint8_t bytes[ISO_WORKER_RECORD_BYTES], again[ISO_WORKER_RECORD_BYTES];
 
