@@ -5,7 +5,12 @@ bench_common = %D%/bench.c %D%/bench.h
 
 bench_programs += %D%/allocate
 %C%_allocate_SOURCES = %D%/allocate.c $(bench_common)
-bench_programs += %D%/quantise %D%/ras %D%/swarm %D%/tick
+bench_programs += %D%/codec %D%/quantise %D%/ras %D%/swarm %D%/tick
+%C%_codec_SOURCES = %D%/codec.c $(bench_common)
+%C%_codec_CFLAGS = $(AM_CFLAGS) $(HOT_CFLAGS)
+bench_programs += %D%/gap
+%C%_gap_SOURCES = %D%/gap.c tests/tracked.c tests/tracked.h $(bench_common)
+%C%_gap_LDADD = lib/libisobar.a $(BLAS_LIBS)
 %C%_swarm_SOURCES = %D%/swarm.c $(bench_common)
 %C%_tick_SOURCES = %D%/tick.c $(bench_common)
 %C%_quantise_SOURCES = %D%/quantise.c $(bench_common)
