@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/graph/spectrum.h"
 #include "lib/track/adapt.h"
 #include "lib/track/flow.h"
 
@@ -17,6 +18,7 @@ void trackfield_init(struct trackfield *field, uint32_t nodes)
 	assert(nodes <= TRACKFIELD_NODES);
 	memset(field, 0, sizeof(*field));
 	iso_graph_init(&field->graph, nodes, field->edges, TRACKFIELD_EDGES);
+	field->stream = (struct iso_stream_config){ .mode = ISO_STREAM_NONE, .n = M };
 }
 
 void trackfield_weigh(struct trackfield *field)
@@ -89,6 +91,17 @@ void trackfield_draw(struct trackfield *field, uint32_t rank, struct iso_rng *rn
 	find_optimum(field);
 }
 
+void trackfield_draw_bent(struct trackfield *field, struct iso_rng *rng)
+{
+	for (uint32_t i = 0; i < field->graph.nodes; i++)
+		for (uint32_t k = 0; k < M; k++) {
+			field->hessian[i][k][k] = 5 * i < 3 * field->graph.nodes ? 1 : -1;
+			field->linear[i][k] = symmetric(rng);
+			field->y[i][k] = 3 * symmetric(rng);
+		}
+	find_optimum(field);
+}
+
 void trackfield_gradient(const struct trackfield *field, uint32_t node, double *ret_gradient)
 {
 	for (uint32_t k = 0; k < M; k++) {
@@ -111,13 +124,20 @@ void trackfield_gather(struct trackfield *field)
 void trackfield_step(struct trackfield *field, double step, double alpha)
 {
 	memset(field->pull, 0, sizeof(field->pull));
+	for (uint32_t i = 0; i < field->graph.nodes; i++) {
+		uint64_t y_bits = iso_stream_apply(&field->stream, field->y[i], field->y_seen[i]);
+		uint64_t z_bits = iso_stream_apply(&field->stream, field->z[i], field->z_seen[i]);
+
+		assert(y_bits > 0);
+		assert(z_bits > 0);
+	}
 	for (uint32_t e = 0; e < field->graph.edge_count; e++) {
 		uint32_t a = field->edges[e].low, b = field->edges[e].high;
 		double weight = step * field->weight[e];
 
-		iso_track_flow(M, weight, field->z[a], field->z[b], field->flux[e]);
-		iso_track_flow(M, weight, field->y[a], field->y[b], field->pull[a]);
-		iso_track_flow(M, weight, field->y[b], field->y[a], field->pull[b]);
+		iso_track_flow(M, weight, field->z_seen[a], field->z_seen[b], field->flux[e]);
+		iso_track_flow(M, weight, field->y_seen[a], field->y_seen[b], field->pull[a]);
+		iso_track_flow(M, weight, field->y_seen[b], field->y_seen[a], field->pull[b]);
 	}
 	for (uint32_t i = 0; i < field->graph.nodes; i++)
 		iso_track_move(M, field->pull[i], step * alpha, field->z[i], field->y[i]);
@@ -148,6 +168,23 @@ double trackfield_leak(const struct trackfield *field)
 	for (uint32_t k = 0; k < M; k++)
 		worst = fmax(worst, fabs(sum[k]));
 	return worst;
+}
+
+struct iso_track_facts trackfield_facts(const struct trackfield *field)
+{
+	static uint64_t memory[1u << 16];
+	const uint32_t steps = 4 * TRACKFIELD_NODES;
+	struct iso_spectrum spectrum;
+	enum iso_status status;
+
+	assert(iso_spectrum_size(field->graph.nodes, steps) <= sizeof(memory));
+	status = iso_graph_spectrum(&field->graph, field->weight, 1e-6, steps, memory, &spectrum);
+	assert(status == ISO_OK);
+	return (struct iso_track_facts){
+		.lambda2 = spectrum.second,
+		.lambda_max = spectrum.largest,
+		.curvature = 1,
+	};
 }
 
 double trackfield_unrest(const struct trackfield *field, double step)

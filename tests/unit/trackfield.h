@@ -5,11 +5,13 @@
 #include <stdint.h>
 
 #include "lib/graph/graph.h"
+#include "lib/quant/stream.h"
 #include "lib/rng.h"
+#include "lib/track/step.h"
 
 /*
  * A small lock-step field for the tests of lib/track: n nodes with quadratic
- * objectives g_i(y) = y'A_i y / 2 - b_i'y on any graph, doubles as they are.
+ * objectives g_i(y) = y'A_i y / 2 - b_i'y on any graph, vectors as a stream brings them.
  */
 #define TRACKFIELD_NODES 64u
 #define TRACKFIELD_EDGES 2048u
@@ -26,6 +28,9 @@ struct trackfield {
 	double pull[TRACKFIELD_NODES][TRACKFIELD_M];
 	double flux[TRACKFIELD_EDGES][TRACKFIELD_M];
 	double optimum[TRACKFIELD_M];
+	struct iso_stream_config stream; /* doubles as they are, unless changed */
+	double y_seen[TRACKFIELD_NODES][TRACKFIELD_M];
+	double z_seen[TRACKFIELD_NODES][TRACKFIELD_M];
 };
 
 /* Without edges; add them to field->graph, then trackfield_weigh. */
@@ -40,6 +45,9 @@ void trackfield_weigh(struct trackfield *field);
  */
 void trackfield_draw(struct trackfield *field, uint32_t rank, struct iso_rng *rng);
 
+/* Three of five nodes are convex, two as much concave; the sum has curvature. */
+void trackfield_draw_bent(struct trackfield *field, struct iso_rng *rng);
+
 void trackfield_gradient(const struct trackfield *field, uint32_t node, double *ret_gradient);
 
 /* z from the gradients and what flowed; once at the start, then by the step itself. */
@@ -49,6 +57,9 @@ void trackfield_step(struct trackfield *field, double step, double alpha);
 /* max |y_i - y*|, component-wise; and the worst of |sum z - sum grad|. */
 double trackfield_error(const struct trackfield *field);
 double trackfield_leak(const struct trackfield *field);
+
+/* lambda2, lambda_max of the graph as it is weighed; curvature 1, no quantiser. */
+struct iso_track_facts trackfield_facts(const struct trackfield *field);
 
 /* sqrt of the mean of |z|^2 + |pull / step|^2: curvature is 1. */
 double trackfield_unrest(const struct trackfield *field, double step);
