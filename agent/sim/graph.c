@@ -65,8 +65,9 @@ void sim_graph_usage(void)
 	     "      --nodes N          number of nodes; 16\n"
 	     "      --names LIST       their names, instead of node0, node1 and so on\n"
 	     "      --file FILE        a graph as text, instead of one of a kind\n"
-	     "      --probability P    of an edge of erdos-renyi; 0.3\n"
-	     "      --radius PART      of geometric, in a square of width 1; 0.3\n"
+	     "      --probability P    of an edge of erdos-renyi; 2 ln(N) / (N - 1)\n"
+	     "      --radius PART      of geometric, in a square of width 1;\n"
+	     "                         sqrt(2 ln(N) / (3.14 N))\n"
 	     "      --seed N           of all that is random; 1\n"
 	     "      --weights KIND     metropolis or max-degree; metropolis\n"
 	     "      --tolerance PART   of the eigenvalues; 1e-6\n"
@@ -189,7 +190,7 @@ static bool read_options(int argc, char **argv, struct graph_options *ret)
 	int option;
 
 	*ret = (struct graph_options){
-		.network = { .nodes = 16, .probability = 0.3, .radius = 0.3 },
+		.network = { .nodes = 16 },
 		.seed = 1,
 		.weights = ISO_WEIGHTS_METROPOLIS,
 		.tolerance = 1e-6,

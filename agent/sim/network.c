@@ -31,6 +31,25 @@ static uint32_t grid_rows(uint32_t nodes)
 	return rows;
 }
 
+static double mean_degree(const struct network_options *options)
+{
+	return fmin(2 * log(options->nodes), options->nodes - 1);
+}
+
+static double probability_of(const struct network_options *options)
+{
+	double probability = options->probability;
+
+	return probability > 0 ? probability : mean_degree(options) / (options->nodes - 1);
+}
+
+static double radius_of(const struct network_options *options)
+{
+	double radius = options->radius;
+
+	return radius > 0 ? radius : sqrt(mean_degree(options) / (M_PI * options->nodes));
+}
+
 static uint64_t room_for(const struct network_options *options)
 {
 	uint64_t nodes = options->nodes, hops = 1;
@@ -47,8 +66,8 @@ static uint64_t room_for(const struct network_options *options)
 		return nodes * hops;
 	case NETWORK_COMPLETE: return nodes * (nodes - 1) / 2;
 	case NETWORK_ERDOS_RENYI:
-		return iso_graph_erdos_renyi_room(options->nodes, options->probability);
-	case NETWORK_GEOMETRIC: return iso_graph_geometric_room(options->nodes, options->radius);
+		return iso_graph_erdos_renyi_room(options->nodes, probability_of(options));
+	case NETWORK_GEOMETRIC: return iso_graph_geometric_room(options->nodes, radius_of(options));
 	case NETWORK_KINDS: break;
 	}
 	return 0;
@@ -63,7 +82,7 @@ static enum iso_status draw_points(const struct network_options *options, struct
 	enum iso_status status = ISO_E_FULL;
 
 	if (scratch != NULL && points != NULL)
-		status = iso_graph_geometric(graph, options->radius, rng, scratch, points);
+		status = iso_graph_geometric(graph, radius_of(options), rng, scratch, points);
 	free(scratch);
 	free(points);
 	return status;
@@ -82,7 +101,7 @@ static enum iso_status draw(const struct network_options *options, struct iso_gr
 	case NETWORK_COMPLETE: return iso_graph_complete(graph);
 	case NETWORK_STAR: return iso_graph_star(graph);
 	case NETWORK_LINE: return iso_graph_line(graph);
-	case NETWORK_ERDOS_RENYI: return iso_graph_erdos_renyi(graph, options->probability, rng);
+	case NETWORK_ERDOS_RENYI: return iso_graph_erdos_renyi(graph, probability_of(options), rng);
 	case NETWORK_GEOMETRIC: return draw_points(options, graph, rng);
 	case NETWORK_KINDS: break;
 	}
@@ -128,13 +147,33 @@ static int fill(const struct network_options *options, struct iso_rng *rng, stru
 	return error_set(reterr, -EINVAL, "not connected in any of %d draws", DRAWS_MAX);
 }
 
+static int take_file(const char *path, struct network *network, struct error *reterr)
+{
+	int r = graph_names_read(path, &network->names, reterr);
+
+	if (r < 0)
+		return r;
+	network->graph = network->names.graph;
+	network->degrees = malloc(network->graph.nodes * sizeof(*network->degrees));
+	if (network->degrees == NULL)
+		return error_errno(reterr, -ENOMEM, "%s", path);
+	if (!iso_graph_connected(&network->graph, network->degrees))
+		return error_set(reterr, -EINVAL, "%s: not connected", path);
+	iso_graph_degrees(&network->graph, network->degrees);
+	return 0;
+}
+
 int network_open(const struct network_options *options, struct iso_rng *rng,
 		 struct network *ret_network, struct error *reterr)
 {
 	struct network network = { 0 };
-	int r = check_grid(options, reterr);
+	int r;
 
-	if (r == 0)
+	if (options->file != NULL)
+		r = take_file(options->file, &network, reterr);
+	else
+		r = check_grid(options, reterr);
+	if (r == 0 && options->file == NULL)
 		r = fill(options, rng, &network, reterr);
 	if (r < 0) {
 		network_close(&network);
@@ -148,5 +187,6 @@ void network_close(struct network *network)
 {
 	free(network->edges);
 	free(network->degrees);
+	graph_names_close(&network->names);
 	memset(network, 0, sizeof(*network));
 }

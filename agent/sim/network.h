@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "agent/base/error.h"
+#include "agent/sim/graph_names.h"
 #include "lib/graph/graph.h"
 #include "lib/rng.h"
 
@@ -26,20 +27,24 @@ extern const char *const network_names[NETWORK_KINDS];
 
 struct network_options {
 	enum network_kind kind;
-	uint32_t nodes;	    /* >= 2 */
+	uint32_t nodes; /* >= 2 */
+	/* 0: so that nodes have 2 ln(nodes) neighbours in the mean, and most graphs are connected.
+	 */
 	double probability; /* erdos-renyi: of an edge, 0 to 1 */
 	double radius;	    /* geometric, in the unit square */
+	const char *file;   /* NULL, or read it; kind and nodes say nothing then */
 };
 
 struct network {
 	struct iso_graph graph;
 	struct iso_graph_edge *edges; /* owns */
 	uint32_t *degrees;	      /* owns; one a node */
+	struct graph_names names;     /* owns; of a file */
 };
 
 /*
- * -EINVAL: no such graph, too many edges, or it is not connected; -ENOMEM.  A graph that is
- * drawn is drawn again up to 100 times until it is connected.
+ * -EINVAL: no such graph, too many edges, or it is not connected; -ENOMEM; of a file, -errno.  A
+ * graph that is drawn is drawn again up to 100 times until it is connected.
  */
 int network_open(const struct network_options *options, struct iso_rng *rng,
 		 struct network *ret_network, struct error *reterr);

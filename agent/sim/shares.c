@@ -17,6 +17,9 @@
 
 enum {
 	OPTION_GRAPH = 256,
+	OPTION_PROBABILITY,
+	OPTION_RADIUS,
+	OPTION_FILE,
 	OPTION_NODES,
 	OPTION_SEED,
 	OPTION_SEEDS,
@@ -39,6 +42,9 @@ enum {
 
 static const struct option options[] = {
 	{ "graph", required_argument, NULL, OPTION_GRAPH },
+	{ "probability", required_argument, NULL, OPTION_PROBABILITY },
+	{ "radius", required_argument, NULL, OPTION_RADIUS },
+	{ "file", required_argument, NULL, OPTION_FILE },
 	{ "nodes", required_argument, NULL, OPTION_NODES },
 	{ "seed", required_argument, NULL, OPTION_SEED },
 	{ "seeds", required_argument, NULL, OPTION_SEEDS },
@@ -63,7 +69,10 @@ static const struct option options[] = {
 void sim_shares_usage(void)
 {
 	puts("options of shares:\n"
-	     "      --graph LIST       of ring, grid, random, exponential; all four\n"
+	     "      --graph LIST       of the kinds of graph; ring,grid,random,exponential\n"
+	     "      --probability P    of an edge of erdos-renyi; as for graph\n"
+	     "      --radius PART      of geometric; as for graph\n"
+	     "      --file FILE        a graph as text, also or instead\n"
 	     "      --nodes LIST       numbers of nodes; 16,64,256,1024\n"
 	     "      --seed N           of all that is random; 1\n"
 	     "      --seeds N          so many runs of each, with this seed and the next; 1\n"
@@ -87,12 +96,9 @@ void sim_shares_usage(void)
 static bool add_graph(void *context, const char *part)
 {
 	struct shares_options *into = context;
-	const char *names[SHARES_GRAPHS];
 	int index;
 
-	for (int i = 0; i < SHARES_GRAPHS; i++)
-		names[i] = shares_graph_name((enum shares_graph)i);
-	if (!option_name("graph", part, names, SHARES_GRAPHS, &index))
+	if (!option_name("graph", part, network_names, NETWORK_KINDS, &index))
 		return false;
 	into->graphs[index] = true;
 	return true;
@@ -148,6 +154,12 @@ static bool set_option(struct shares_options *into, int option, const char *text
 {
 	switch (option) {
 	case OPTION_GRAPH: return option_parts("graph", text, add_graph, into);
+	case OPTION_PROBABILITY: return option_real("probability", text, 0, 1, &into->probability);
+	case OPTION_RADIUS: return option_real("radius", text, 0, 2, &into->radius);
+	case OPTION_FILE:
+		into->file = text;
+		into->graphs[SHARES_FILE] = true;
+		return true;
 	case OPTION_NODES: return option_parts("nodes", text, add_size, into);
 	case OPTION_SEED: return option_number("seed", text, 0, INT64_MAX, &into->seed);
 	case OPTION_SEEDS: return option_number("seeds", text, 1, 1000, &into->seed_count);
@@ -170,10 +182,22 @@ static bool set_option(struct shares_options *into, int option, const char *text
 	}
 }
 
+/* Without a word about graphs: those that show how sharing scales. */
+static void choose_graphs(struct shares_options *into)
+{
+	static const enum network_kind usual[] = { NETWORK_RING, NETWORK_GRID, NETWORK_RANDOM,
+						   NETWORK_EXPONENTIAL };
+	bool any = false;
+
+	for (unsigned graph = 0; graph < SHARES_GRAPHS; graph++)
+		any = any || into->graphs[graph];
+	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]) && !any; i++)
+		into->graphs[usual[i]] = true;
+}
+
 static bool read_options(int argc, char **argv, struct shares_options *ret)
 {
 	static const uint32_t sizes[] = { 16, 64, 256, 1024 };
-	bool any = false;
 	int option;
 
 	*ret = (struct shares_options){
@@ -198,15 +222,25 @@ static bool read_options(int argc, char **argv, struct shares_options *ret)
 		fprintf(stderr, "isobar-sim: shares takes no argument '%s'\n", argv[optind]);
 		return false;
 	}
-	for (int i = 0; i < SHARES_GRAPHS; i++)
-		any = any || ret->graphs[i];
-	for (int i = 0; i < SHARES_GRAPHS && !any; i++)
-		ret->graphs[i] = true;
+	choose_graphs(ret);
 	if (ret->size_count == 0) {
 		memcpy(ret->sizes, sizes, sizeof(sizes));
 		ret->size_count = sizeof(sizes) / sizeof(sizes[0]);
 	}
 	return true;
+}
+
+static int run_one(const struct shares_options *opts, unsigned graph, unsigned n, uint64_t seed,
+		   struct shares_run *ret_run, struct error *reterr)
+{
+	int r = shares_run(opts, graph, opts->sizes[n], seed, ret_run, reterr);
+
+	if (r < 0 && graph == SHARES_FILE)
+		return error_wrap(reterr, "seed %ju", (uintmax_t)seed);
+	if (r < 0)
+		return error_wrap(reterr, "%s of %u nodes, seed %ju", shares_graph_name(graph),
+				  opts->sizes[n], (uintmax_t)seed);
+	return 0;
 }
 
 /* All runs; those that ended well are in *ret_runs, which the caller frees. */
@@ -220,17 +254,16 @@ static int run_all(const struct shares_options *opts, struct shares_run **ret_ru
 	*ret_count = 0;
 	if (runs == NULL)
 		return error_errno(reterr, -ENOMEM, "%zu runs", most);
-	for (int graph = 0; graph < SHARES_GRAPHS; graph++)
-		for (unsigned n = 0; n < opts->size_count && opts->graphs[graph]; n++)
-			for (uint64_t seed = 0; seed < opts->seed_count; seed++) {
-				int r = shares_run(opts, (enum shares_graph)graph, opts->sizes[n],
-						   opts->seed + seed, &runs[count], reterr);
+	for (unsigned graph = 0; graph < SHARES_GRAPHS; graph++)
+		/* A file has the size that it has. */
+		for (unsigned n = 0; n < (graph == SHARES_FILE ? 1 : opts->size_count); n++)
+			for (uint64_t seed = 0; opts->graphs[graph] && seed < opts->seed_count;
+			     seed++) {
+				int r = run_one(opts, graph, n, opts->seed + seed, &runs[count],
+						reterr);
 
 				if (r < 0)
-					return error_wrap(
-					    reterr, "%s of %u nodes, seed %ju",
-					    shares_graph_name((enum shares_graph)graph),
-					    opts->sizes[n], (uintmax_t)(opts->seed + seed));
+					return r;
 				shares_print_run(stdout, opts, &runs[count], count == 0);
 				*ret_count = ++count;
 			}

@@ -8,17 +8,21 @@
 #include <stdio.h>
 
 #include "agent/base/error.h"
+#include "agent/sim/network.h"
 #include "lib/trade/share.h"
 #include "lib/sim/site.h"
 
 #define SHARES_SIZES_MAX 32
 
-enum shares_graph { SHARES_RING, SHARES_GRID, SHARES_RANDOM, SHARES_EXPONENTIAL, SHARES_GRAPHS };
+/* A kind of network.h, or the last one: a file. */
+enum { SHARES_FILE = NETWORK_KINDS, SHARES_GRAPHS };
 
 enum shares_format { SHARES_TEXT, SHARES_CSV, SHARES_JSON };
 
 struct shares_options {
 	bool graphs[SHARES_GRAPHS];
+	double probability, radius; /* of those that are drawn, see network.h */
+	const char *file;       /* of SHARES_FILE */
 	uint32_t sizes[SHARES_SIZES_MAX];
 	unsigned size_count;
 	uint64_t seed;          /* the first one */
@@ -37,7 +41,7 @@ struct shares_options {
 
 /* One run: one graph of one size, from one seed. */
 struct shares_run {
-	enum shares_graph graph;
+	unsigned graph;
 	uint32_t nodes;
 	uint32_t edges;
 	uint32_t degree;        /* largest */
@@ -53,15 +57,15 @@ struct shares_run {
 	double seconds;         /* of CPU, in the rounds; checks are not counted */
 };
 
-const char *shares_graph_name(enum shares_graph graph);
+const char *shares_graph_name(unsigned graph);
 
 /*
  * Runs until the gap has been reached or rounds_max is over; checks the sum
  * after every round.  -EINVAL: no such graph; -ENOMEM; -ENOTRECOVERABLE: the
- * sum was broken, which is a bug.
+ * sum was broken, which is a bug.  nodes: unless the graph is a file.
  */
-int shares_run(const struct shares_options *options, enum shares_graph graph, uint32_t nodes,
-	       uint64_t seed, struct shares_run *ret_run, struct error *reterr);
+int shares_run(const struct shares_options *options, unsigned graph, uint32_t nodes, uint64_t seed,
+	       struct shares_run *ret_run, struct error *reterr);
 
 /* Prints the head, one run as it ends, and the end. */
 void shares_print_head(FILE *out, const struct shares_options *options);

@@ -9,12 +9,12 @@
 #include "agent/sim/shares.h"
 
 /* The runs of one graph that came to their goal; false if there is none. */
-static bool put_data(FILE *out, enum shares_graph graph, const struct shares_run *runs,
-		     size_t count)
+static bool put_data(FILE *out, unsigned graph, const struct shares_run *runs, size_t count)
 {
 	bool any = false;
 
-	fprintf(out, "$%s << END\n", shares_graph_name(graph));
+	/* A name of ours may be none of gnuplot's. */
+	fprintf(out, "$graph%u << END\n", graph);
 	for (size_t i = 0; i < count; i++) {
 		if (runs[i].graph != graph || !runs[i].reached)
 			continue;
@@ -30,21 +30,19 @@ static bool put_script(FILE *out, const struct shares_options *options,
 {
 	bool drawn[SHARES_GRAPHS], any = false;
 
-	for (int graph = 0; graph < SHARES_GRAPHS; graph++)
-		drawn[graph] = put_data(out, (enum shares_graph)graph, runs, count);
+	for (unsigned graph = 0; graph < SHARES_GRAPHS; graph++)
+		drawn[graph] = put_data(out, graph, runs, count);
 	fprintf(out,
 		"set title 'rounds until the cost is within %.3g %% of the optimum'\n"
 		"set xlabel 'nodes'\nset ylabel 'rounds'\nset logscale xy\nset grid\n"
 		"set key left top\n",
 		100 * options->gap);
-	for (int graph = 0; graph < SHARES_GRAPHS; graph++) {
-		const char *name = shares_graph_name((enum shares_graph)graph);
-
+	for (unsigned graph = 0; graph < SHARES_GRAPHS; graph++) {
 		if (!drawn[graph])
 			continue;
 		/* Several seeds of one size: their mean. */
-		fprintf(out, "%s $%s using 1:2 smooth unique with linespoints lw 2 title '%s'",
-			any ? "," : "plot", name, name);
+		fprintf(out, "%s $graph%u using 1:2 smooth unique with linespoints lw 2 title '%s'",
+			any ? "," : "plot", graph, shares_graph_name(graph));
 		any = true;
 	}
 	fputc('\n', out);

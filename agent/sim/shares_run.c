@@ -31,16 +31,9 @@ static void set_free(struct swarm_set *set)
 	free(set->memory);
 }
 
-const char *shares_graph_name(enum shares_graph graph)
+const char *shares_graph_name(unsigned graph)
 {
-	static const char *const names[SHARES_GRAPHS] = {
-		[SHARES_RING] = "ring",
-		[SHARES_GRID] = "grid",
-		[SHARES_RANDOM] = "random",
-		[SHARES_EXPONENTIAL] = "exponential",
-	};
-
-	return names[graph];
+	return graph == SHARES_FILE ? "file" : network_names[graph];
 }
 
 static double cpu_s(void)
@@ -51,18 +44,18 @@ static double cpu_s(void)
 	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-static int make_graph(struct swarm_set *set, enum shares_graph kind, uint32_t nodes,
-		      struct iso_rng *rng, struct error *reterr)
+static int make_graph(struct swarm_set *set, const struct shares_options *options, unsigned graph,
+		      uint32_t nodes, struct iso_rng *rng, struct error *reterr)
 {
-	static const enum network_kind kinds[SHARES_GRAPHS] = {
-		[SHARES_RING] = NETWORK_RING,
-		[SHARES_GRID] = NETWORK_GRID,
-		[SHARES_RANDOM] = NETWORK_RANDOM,
-		[SHARES_EXPONENTIAL] = NETWORK_EXPONENTIAL,
+	const struct network_options network = {
+		.kind = (enum network_kind)graph,
+		.nodes = nodes,
+		.probability = options->probability,
+		.radius = options->radius,
+		.file = graph == SHARES_FILE ? options->file : NULL,
 	};
-	const struct network_options options = { .kind = kinds[kind], .nodes = nodes };
 
-	return network_open(&options, rng, &set->network, reterr);
+	return network_open(&network, rng, &set->network, reterr);
 }
 
 static int make_sites(struct swarm_set *set, const struct shares_options *options,
@@ -161,8 +154,8 @@ static int run_rounds(const struct shares_options *options, struct swarm_set *se
 	return 0;
 }
 
-int shares_run(const struct shares_options *options, enum shares_graph graph, uint32_t nodes,
-	       uint64_t seed, struct shares_run *ret_run, struct error *reterr)
+int shares_run(const struct shares_options *options, unsigned graph, uint32_t nodes, uint64_t seed,
+	       struct shares_run *ret_run, struct error *reterr)
 {
 	__attribute__((cleanup(set_free))) struct swarm_set set = { 0 };
 	struct iso_rng rng = { seed };
@@ -172,7 +165,8 @@ int shares_run(const struct shares_options *options, enum shares_graph graph, ui
 
 	if (iso_quant_init((uint32_t)(options->rho * 65536 + 0.5), &set.quant) != ISO_OK)
 		return error_set(reterr, -EINVAL, "rho %g is not within 1/32 and 2", options->rho);
-	r = make_graph(&set, graph, nodes, &rng, reterr);
+	r = make_graph(&set, options, graph, nodes, &rng, reterr);
+	nodes = run.nodes = r == 0 ? set.network.graph.nodes : nodes;
 	if (r == 0)
 		r = make_sites(&set, options, &rng, reterr);
 	if (r == 0)
@@ -186,7 +180,7 @@ int shares_run(const struct shares_options *options, enum shares_graph graph, ui
 	for (uint32_t i = 0; i < nodes; i++)
 		run.degree =
 		    set.network.degrees[i] > run.degree ? set.network.degrees[i] : run.degree;
-	run.graph_bytes = run.edges * sizeof(*set.network.edges) +
+	run.graph_bytes = run.edges * sizeof(*set.network.graph.edges) +
 			  nodes * (sizeof(*set.network.degrees) + sizeof(*set.sites));
 	run.messages = counts.sent;
 	run.events = counts.ticks + counts.received;

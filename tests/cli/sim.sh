@@ -63,9 +63,26 @@ err "isobar-sim: --nodes: '2' is no whole number from 3 to 1000000"
 run "$sim" shares --loss 1
 ends 2
 err "isobar-sim: --loss: '1' is no number from 0 to 0.99"
-run "$sim" shares --graph ring,star
+run "$sim" shares --graph ring,torus
 ends 2
-err "isobar-sim: --graph: 'star' is none of ring, grid, random, exponential"
+err "isobar-sim: --graph: 'torus' is none of ring, grid, random, exponential, complete, star, line, erdos-renyi, geometric"
+run "$sim" shares --graph star --nodes 66
+ends 1
+err 'isobar-sim: star of 66 nodes, seed 1: out of range, or a node with too many neighbours'
+
+# A graph that was drawn, and the same one read, come to the same shares.
+for kind in complete star line erdos-renyi geometric; do
+	"$sim" shares --csv --graph $kind --nodes 20 | sed 1d >drawn
+	[ "$(cut -d, -f1,2,6 drawn)" = "$kind,20,1" ] || complain "$kind is $(cat drawn)"
+done
+"$sim" graph --kind complete --nodes 20 --edges >complete
+"$sim" shares --csv --graph complete --nodes 20 | sed '1d; s/^complete/file/' >drawn
+"$sim" shares --csv --file complete | sed 1d >file
+cmp -s drawn file || complain "a file makes a difference: $(cat drawn file)"
+printf 'a b\n\nc d\n' >parts
+run "$sim" shares --file parts
+ends 1
+err 'isobar-sim: seed 1: parts: not connected'
 
 # What cannot be drawn is said before anything is simulated.
 run "$sim" shares --graph ring --nodes 8 --plot plot.pdf
