@@ -383,8 +383,10 @@ enum iso_status iso_peer_gradient(struct iso_peer *peer, uint64_t now_ns, double
 	if (peer->phase == PHASE_ENDED)
 		return ISO_OK;
 	assert(peer->phase == PHASE_GRADIENT);
-	if (!(curvature >= 1 / ISO_PEER_AMOUNT_MAX && curvature <= ISO_PEER_AMOUNT_MAX))
+	if (!(curvature >= 1 / ISO_PEER_AMOUNT_MAX && curvature <= ISO_PEER_AMOUNT_MAX)) {
+		stop(peer);
 		return ISO_E_RANGE;
+	}
 	peer->loss = isfinite(loss) ? loss : (double)NAN;
 	peer->curvature = curvature;
 	if (!peer->adapt_ready)

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What tests/sim/peer.c does not reach: arguments, addresses, the end of numbers. */
+#include "config.h"
+
+#include "lib/track/peer_state.h"
+#include "tests/test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define M 2u
+
+static const uint64_t ids[] = { 1, 2, 3 };
+static const double y_first[M] = { 0.5, -2 };
+
+static struct iso_peer_config config_of(uint32_t who)
+{
+	return (struct iso_peer_config){
+		.plan = 77,
+		.node = ids[who],
+		.neighbours = &ids[1 - who],
+		.neighbour_count = 1,
+		.boot = 10 + who,
+		.stream = { .mode = ISO_STREAM_INNOVATION, .n = M, .bits = 8, .rho = 0.125 },
+		.step = 0.5,
+		.alpha = 0.25,
+		.wait_ns = 1000,
+		.drop_ns = 5000,
+		.resend_ns = 100,
+	};
+}
+
+static struct iso_peer *make(const struct iso_peer_config *config)
+{
+	struct iso_peer *peer = NULL;
+	size_t size = iso_peer_size(config);
+
+	ck_assert_uint_gt(size, 0);
+	ck_assert_ok(iso_peer_init(malloc(size), size, config, y_first, 0, 0, &peer));
+	return peer;
+}
+
+/* Two nodes whose frames arrive at once, and whose gradient is y. */
+struct pair {
+	struct iso_peer *peers[2];
+	uint64_t now_ns;
+	uint64_t snapshots, innovations;
+	struct iso_peer_action last; /* with a payload of its own */
+	uint8_t payload[64];
+};
+
+static bool turn(struct pair *pair, uint32_t who)
+{
+	struct iso_peer_action action;
+	bool any = false;
+
+	while (iso_peer_next(pair->peers[who], &action)) {
+		any = true;
+		if (action.what == ISO_PEER_COMPUTE) {
+			memcpy(action.gradient, action.y, M * sizeof(double));
+			ck_assert_ok(iso_peer_gradient(pair->peers[who], pair->now_ns, 1, 1));
+			continue;
+		}
+		pair->snapshots += action.head[6] == ISO_PEER_SNAPSHOT;
+		pair->innovations += action.head[6] == ISO_PEER_INNOVATION;
+		if (action.payload_size > 0) {
+			ck_assert_uint_le(action.payload_size, sizeof(pair->payload));
+			pair->last = action;
+			memcpy(pair->payload, action.payload, action.payload_size);
+		}
+		(void)!iso_peer_receive(pair->peers[1 - who], pair->now_ns, 0, action.head,
+					sizeof(action.head), action.payload, action.payload_size);
+		if (iso_peer_round(pair->peers[0]) > 20)
+			return false;
+	}
+	return any;
+}
+
+static void open_pair(struct pair *pair)
+{
+	struct iso_peer_config first = config_of(0), second = config_of(1);
+
+	*pair = (struct pair){ .peers = { make(&first), make(&second) } };
+}
+
+static void close_pair(struct pair *pair)
+{
+	free(pair->peers[0]);
+	free(pair->peers[1]);
+}
+
+static void run_pair(struct pair *pair)
+{
+	while (turn(pair, 0) | turn(pair, 1))
+		if (iso_peer_round(pair->peers[0]) > 20)
+			break;
+	ck_assert_uint_gt(iso_peer_round(pair->peers[0]), 20);
+}
+
+START_TEST(two_nodes_need_no_time)
+{
+	struct pair pair;
+
+	open_pair(&pair);
+	run_pair(&pair);
+	/* One snapshot of each; from then on only what is new. */
+	ck_assert_uint_eq(pair.snapshots, 2);
+	ck_assert_uint_ge(pair.innovations, 38);
+	struct iso_peer_edge edge;
+	iso_peer_edge(pair.peers[0], 0, &edge);
+	ck_assert_uint_eq(edge.node, 2);
+	ck_assert_double_eq(edge.weight, 0.5);
+	ck_assert_double_eq(edge.loss, 1);
+	ck_assert_uint_gt(edge.bytes_in, edge.frames_in * ISO_PEER_HEAD_BYTES);
+	ck_assert_uint_gt(edge.payload_out, 0);
+	struct iso_peer_status status;
+	iso_peer_status(pair.peers[0], &status);
+	ck_assert_double_eq(status.alpha, 0.25);
+	ck_assert_uint_eq(status.bytes_out, edge.bytes_out);
+	ck_assert_double_lt(status.z_norm, 2);
+	close_pair(&pair);
+}
+END_TEST
+
+static void refused(struct iso_peer_config config)
+{
+	uint8_t memory[8];
+	struct iso_peer *peer = NULL;
+
+	ck_assert_uint_eq(iso_peer_size(&config), 0);
+	ck_assert_int_eq(iso_peer_init(memory, 0, &config, y_first, 0, 0, &peer), ISO_E_RANGE);
+	ck_assert_ptr_null(peer);
+}
+
+START_TEST(a_configuration_out_of_range_is_refused)
+{
+	const uint64_t twice[] = { 2, 2 }, self[] = { 1 };
+	struct iso_peer_config good = config_of(0), bad;
+
+	ck_assert_uint_gt(iso_peer_size(&good), 0);
+#define REFUSED(change)             \
+	do {                        \
+		bad = good;         \
+		bad.change;         \
+		refused(bad);       \
+	} while (0)
+	REFUSED(boot = 0);
+	REFUSED(step = 0);
+	REFUSED(step = 2);
+	REFUSED(step = (double)NAN);
+	REFUSED(alpha = -1);
+	REFUSED(alpha = (double)INFINITY);
+	REFUSED(resend_ns = 0);
+	REFUSED(wait_ns = 100);
+	REFUSED(stream.bits = 40);
+	REFUSED(stream.n = ISO_PEER_PARAMS_MAX + 1);
+	REFUSED(neighbour_count = ISO_PEER_NEIGHBOURS_MAX + 1);
+	REFUSED(neighbours = self);
+	bad = good;
+	bad.neighbours = twice;
+	bad.neighbour_count = 2;
+	refused(bad);
+	struct iso_peer *peer = NULL;
+	uint64_t memory[1];
+	ck_assert_int_eq(iso_peer_init(memory, sizeof(memory), &good, y_first, 0, 0, &peer),
+			 ISO_E_SHORT);
+}
+END_TEST
+
+/* A frame of the pair's, and what another node says of it. */
+static enum iso_status said_to(struct pair *pair, struct iso_peer_config config)
+{
+	struct iso_peer *peer = make(&config);
+	struct iso_peer_frame frame;
+	enum iso_status status;
+
+	ck_assert_ok(iso_peer_frame_decode(pair->last.head, sizeof(pair->last.head), &frame));
+	status = iso_peer_receive(peer, 0, 0, pair->last.head, sizeof(pair->last.head),
+				  pair->payload, pair->last.payload_size);
+	struct iso_peer_edge edge;
+	iso_peer_edge(peer, 0, &edge);
+	ck_assert_uint_eq(edge.frames_bad, status != ISO_OK);
+	free(peer);
+	return status;
+}
+
+START_TEST(what_is_not_for_this_node_is_refused)
+{
+	struct pair pair;
+	struct iso_peer_frame frame;
+
+	open_pair(&pair);
+	run_pair(&pair);
+	ck_assert_ok(iso_peer_frame_decode(pair.last.head, sizeof(pair.last.head), &frame));
+	uint32_t from = frame.source == 1 ? 0 : 1;
+	struct iso_peer_config good = config_of(1 - from), bad = good;
+	/* Of a session that this node knows nothing of. */
+	ck_assert_int_eq(said_to(&pair, good), ISO_E_STALE);
+	bad.plan = 78;
+	ck_assert_int_eq(said_to(&pair, bad), ISO_E_CONFIG);
+	bad = good;
+	bad.stream.n = M - 1;
+	ck_assert_int_eq(said_to(&pair, bad), ISO_E_CONFIG);
+	bad = good;
+	bad.neighbours = &ids[2];
+	ck_assert_int_eq(said_to(&pair, bad), ISO_E_FOREIGN);
+	bad = good;
+	bad.node = 3;
+	ck_assert_int_eq(said_to(&pair, bad), ISO_E_FOREIGN);
+	pair.last.head[100] ^= 1;
+	ck_assert_int_eq(iso_peer_receive(pair.peers[0], 0, 0, pair.last.head,
+					  sizeof(pair.last.head), NULL, 0),
+			 ISO_E_CHECKSUM);
+	close_pair(&pair);
+}
+END_TEST
+
+/* Once a number is not finite the node says nothing more: its estimates are worth nothing. */
+START_TEST(a_gradient_that_is_not_finite_ends_it)
+{
+	struct iso_peer_config config = config_of(0);
+	struct iso_peer_action action;
+	const double curvatures[] = { 1, 0, -1, (double)NAN, (double)INFINITY };
+
+	for (unsigned i = 0; i < 5; i++) {
+		struct iso_peer *peer = make(&config);
+
+		do
+			ck_assert(iso_peer_next(peer, &action));
+		while (action.what != ISO_PEER_COMPUTE);
+		ck_assert_uint_eq(action.round, 0);
+		ck_assert_double_eq(action.y[1], -2);
+		action.gradient[0] = i == 0 ? (double)INFINITY : 1;
+		action.gradient[1] = 1;
+		ck_assert_int_eq(iso_peer_gradient(peer, 0, 1, curvatures[i]), ISO_E_RANGE);
+		iso_peer_tick(peer, 100000);
+		ck_assert(!iso_peer_next(peer, &action));
+		ck_assert_uint_eq(iso_peer_wake_ns(peer), UINT64_MAX);
+		free(peer);
+	}
+}
+END_TEST
+
+START_TEST(who_leaves_says_so_and_nothing_else)
+{
+	struct pair pair;
+	struct iso_peer_action action;
+	struct iso_peer_frame frame;
+
+	open_pair(&pair);
+	run_pair(&pair);
+	iso_peer_leave(pair.peers[0]);
+	ck_assert(iso_peer_next(pair.peers[0], &action));
+	ck_assert_int_eq(action.what, ISO_PEER_SEND);
+	ck_assert_ok(iso_peer_frame_decode(action.head, sizeof(action.head), &frame));
+	ck_assert_int_eq(frame.kind, ISO_PEER_BYE);
+	ck_assert_uint_eq(frame.flags, ISO_PEER_LEAVING);
+	ck_assert(iso_peer_next(pair.peers[0], &action));
+	ck_assert_int_eq(action.what, ISO_PEER_ENDED);
+	ck_assert(!iso_peer_next(pair.peers[0], &action));
+	iso_peer_leave(pair.peers[0]);
+	ck_assert(!iso_peer_next(pair.peers[0], &action));
+	close_pair(&pair);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = suite_create("peer");
+	TCase *tcase = tcase_create("node");
+
+	tcase_add_test(tcase, two_nodes_need_no_time);
+	tcase_add_test(tcase, a_configuration_out_of_range_is_refused);
+	tcase_add_test(tcase, what_is_not_for_this_node_is_refused);
+	tcase_add_test(tcase, a_gradient_that_is_not_finite_ends_it);
+	tcase_add_test(tcase, who_leaves_says_so_and_nothing_else);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
