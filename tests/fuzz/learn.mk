@@ -35,3 +35,9 @@ tests_fuzz_stream_SOURCES = tests/fuzz/stream.c $(fuzz_main)
 tests_fuzz_stream_LDADD = lib/libisobar.a
 tests_fuzz_stream_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
 EXTRA_DIST += tests/fuzz/corpus/stream
+
+fuzz_targets += tests/fuzz/peer
+tests_fuzz_peer_SOURCES = tests/fuzz/peer.c $(fuzz_main)
+tests_fuzz_peer_LDADD = lib/libisobar.a
+tests_fuzz_peer_LDFLAGS = $(AM_LDFLAGS) $(fuzz_ldflags)
+EXTRA_DIST += tests/fuzz/corpus/peer

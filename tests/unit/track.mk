@@ -3,3 +3,6 @@ trackfield = tests/unit/trackfield.c tests/unit/trackfield.h
 
 unit_tests += tests/unit/push tests/unit/track
 tests_unit_track_SOURCES = tests/unit/track.c $(trackfield)
+
+unit_tests += tests/unit/peer tests/unit/peer_wire tests/unit/vectors_peer
+EXTRA_DIST += tests/vectors/peer.txt
