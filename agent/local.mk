@@ -61,6 +61,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/ctl/preflight.c %D%/ctl/preflight.h \
 	%D%/ctl/preflightguard.c %D%/ctl/preflightguard.h \
 	%D%/ctl/preflightnet.c %D%/ctl/preflightnet.h \
+	%D%/ctl/preflightworker.c %D%/ctl/preflightworker.h \
 	%D%/guard/guard.c %D%/guard/guard.h %D%/guard/guard_wire.h \
 	%D%/guard/guard_client.c %D%/guard/guard_client.h \
 	%D%/guard/guard_spawn.c %D%/guard/guard_spawn.h \

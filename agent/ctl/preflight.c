@@ -21,11 +21,10 @@
 #include "agent/conf/conf.h"
 #include "agent/ctl/preflightguard.h"
 #include "agent/ctl/preflightnet.h"
+#include "agent/ctl/preflightworker.h"
 #include "agent/meter/meter.h"
 #include "agent/net/curve.h"
 #include "agent/node/journal.h"
-#include "agent/train/spawn.h"
-#include "agent/train/usertask.h"
 #include "lib/quantity.h"
 
 const char *preflight_state_text(enum preflight_state state)
@@ -300,74 +299,6 @@ static void check_group(struct preflight *preflight, const struct conf *conf)
 		    "there is no group '%s'", conf->control_group);
 }
 
-/* A user's task, as far as it can be judged without running it; false: *reterr says why. */
-static bool is_task_fine(const struct conf *conf, uid_t uid, struct error *reterr)
-{
-	uint64_t checksum;
-
-	if (conf->training.task[0] == '\0')
-		return true;
-	int fd = usertask_examine(conf->training.task, uid, &checksum, reterr);
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
-}
-
-static void check_worker(struct preflight *preflight, const struct conf *conf)
-{
-	struct spawn_user user;
-	struct curve_keypair keys;
-	struct error error = { 0 };
-	const char *remedy = NULL;
-
-	if (conf->training.coordinator[0] == '\0') {
-		row(preflight, "worker", PREFLIGHT_SKIPPED, NULL, "this node does not train");
-		return;
-	}
-	if (access(conf->training.executable, X_OK) < 0) {
-		error_errno(&error, -errno, "'%.120s'", conf->training.executable);
-		remedy = "install it, or set training.executable";
-	} else if (access(conf->training.data, R_OK | X_OK) < 0) {
-		error_errno(&error, -errno, "'%.120s'", conf->training.data);
-		remedy = "install the data set, or set training.data";
-	} else if (conf->training.user[0] == '\0' && geteuid() == 0) {
-		error_set(&error, -EPERM, "training.user is not set");
-		remedy = "name an unprivileged user: a worker never runs as root";
-	} else if (conf->training.user[0] != '\0' &&
-		   spawn_user_find(conf->training.user, &user, &error) < 0) {
-		remedy = "useradd --system NAME";
-	} else if (conf->training.worker_key[0] != '\0' &&
-		   curve_secret_read(conf->training.worker_key, &keys, &error) < 0) {
-		remedy = "isobarctl keygen, owned by the worker's user, mode 600";
-	} else if (!is_task_fine(conf, conf->training.user[0] != '\0' ? user.uid : geteuid(),
-				 &error)) {
-		remedy = "install it for root, mode 644, or mend training.task";
-	}
-	if (remedy != NULL) {
-		row(preflight, "worker", PREFLIGHT_MISSING, remedy, "%.180s", error.text);
-		return;
-	}
-	row(preflight, "worker", PREFLIGHT_OK, NULL, "%.120s", conf->training.executable);
-}
-
-static void check_address(struct preflight *preflight, const struct conf *conf, const char *what,
-			  const char *address)
-{
-	char running[CONF_PATH_BYTES + 16];
-	struct error error;
-
-	snprintf(running, sizeof(running), "%s/control", conf->run_directory);
-	if (preflightnet_bind(address, &error) == 0)
-		row(preflight, what, PREFLIGHT_OK, NULL, "%.120s is free", address);
-	else if (error.code == -EADDRINUSE && preflightnet_answers(running))
-		row(preflight, what, PREFLIGHT_OK, NULL, "in use: isobard is running");
-	else
-		row(preflight, what, PREFLIGHT_MISSING,
-		    error.code == -EADDRINUSE ? "end what listens there, or choose another port"
-					      : "an address of this machine, see ip addr",
-		    "%.180s", error.text);
-}
-
 static void check_network(struct preflight *preflight, const struct conf *conf)
 {
 	struct error error;
@@ -375,10 +306,12 @@ static void check_network(struct preflight *preflight, const struct conf *conf)
 	if (conf->listen[0] == '\0')
 		row(preflight, "listen address", PREFLIGHT_SKIPPED, NULL, "no neighbours");
 	else
-		check_address(preflight, conf, "listen address", conf->listen);
+		preflightnet_check(preflight, conf, "listen address", conf->listen);
 	if (conf->admin_listen[0] != '\0')
-		check_address(preflight, conf, "admin address", conf->admin_listen);
-	if (conf->training.coordinator[0] == '\0')
+		preflightnet_check(preflight, conf, "admin address", conf->admin_listen);
+	if (conf->training.plan[0] != '\0')
+		preflightnet_check(preflight, conf, "worker address", conf->training.listen);
+	else if (conf->training.coordinator[0] == '\0')
 		row(preflight, "coordinator", PREFLIGHT_SKIPPED, NULL, "this node does not train");
 	else if (preflightnet_connect(conf->training.coordinator, &error) == 0)
 		row(preflight, "coordinator", PREFLIGHT_OK, NULL, "%.120s listens",
@@ -431,5 +364,5 @@ void preflight_run(const char *file, struct preflight *ret_preflight)
 	check_network(preflight, &conf);
 	preflightguard_check(preflight, &conf);
 	check_group(preflight, &conf);
-	check_worker(preflight, &conf);
+	preflightworker_check(preflight, &conf);
 }

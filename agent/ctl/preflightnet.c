@@ -139,3 +139,21 @@ bool preflightnet_answers(const char *path)
 	close(fd);
 	return answers;
 }
+
+void preflightnet_check(struct preflight *preflight, const struct conf *conf, const char *what,
+			const char *address)
+{
+	char running[CONF_PATH_BYTES + 16];
+	struct error error;
+
+	snprintf(running, sizeof(running), "%s/control", conf->run_directory);
+	if (preflightnet_bind(address, &error) == 0)
+		preflight_say(preflight, what, PREFLIGHT_OK, NULL, "%.120s is free", address);
+	else if (error.code == -EADDRINUSE && preflightnet_answers(running))
+		preflight_say(preflight, what, PREFLIGHT_OK, NULL, "in use: isobard is running");
+	else
+		preflight_say(preflight, what, PREFLIGHT_MISSING,
+		    error.code == -EADDRINUSE ? "end what listens there, or choose another port"
+					      : "an address of this machine, see ip addr",
+		    "%.180s", error.text);
+}

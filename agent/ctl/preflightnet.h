@@ -5,6 +5,8 @@
 #include <stdbool.h>
 
 #include "agent/base/error.h"
+#include "agent/conf/conf.h"
+#include "agent/ctl/preflight.h"
 
 /* Whether addresses would work, tried with plain sockets that are closed at once. */
 
@@ -16,5 +18,9 @@ int preflightnet_connect(const char *address, struct error *reterr);
 
 /* Whether somebody listens on a control socket. */
 bool preflightnet_answers(const char *path);
+
+/* A row of that name: whether isobard or its worker can listen there, or does. */
+void preflightnet_check(struct preflight *preflight, const struct conf *conf, const char *what,
+			const char *address);
 
 #endif

@@ -89,6 +89,45 @@ ends 1
 keep '/^[a-z]* *admin address/!d'
 out 'ok       admin address      tcp://127.0.0.1:* is free'
 
+# A training by a plan: the file, the names in it, and where the worker listens.
+"$ctl" keygen -o w >/dev/null
+mkdir data
+sed -e '/^neighbour/,$d' a.conf >plan-a.conf
+cat >>plan-a.conf <<END
+neighbour b {
+	address = tcp://127.0.0.1:7400
+	public-key = $work/b.pub
+	worker-address = tcp://127.0.0.1:7401
+	worker-public-key = $work/w.pub
+}
+training {
+	plan = $work/plan.conf
+	listen = 'tcp://127.0.0.1:*'
+	worker-key = $work/w.key
+	data = $work/data
+	executable = $ctl
+	user = nobody
+}
+END
+plan_says() { # TEXT, of the row or of it and its remedy
+	run "$ctl" check -f plan-a.conf
+	ends 1
+	keep '/^[a-z]* *\(worker address\|plan\|worker\)  /b;/remedy: \(the same\|a section\)/b;d'
+	out "ok       worker address     tcp://127.0.0.1:* is free
+ok       worker             $ctl
+$1"
+}
+plan_says "missing  plan               open '$work/plan.conf': No such file or directory
+                            remedy: the same file on all nodes, see isobar-plan.conf(5)"
+printf 'name = p\nnode a { }\n' >plan.conf
+plan_says "missing  plan               $work/plan.conf: line 2: one node alone: expected a section node NAME { } for each, two at least
+                            remedy: the same file on all nodes, see isobar-plan.conf(5)"
+printf 'name = p\nnode a { }\nnode c { }\n' >plan.conf
+plan_says "missing  plan               '$work/plan.conf' has no node b
+                            remedy: a section node NAME { } for it, in the file of all nodes"
+printf 'name = p\nnode a { }\nnode b { }\n' >plan.conf
+plan_says "ok       plan               $work/plan.conf: p, of 2 nodes"
+
 mkdir state
 echo 'no journal at all' >state/journal
 chmod 644 a.key
