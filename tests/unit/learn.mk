@@ -13,6 +13,7 @@ unit_tests += \
 	tests/unit/ras \
 	tests/unit/stream \
 	tests/unit/stream_track \
+	tests/unit/vectors_stream \
 	tests/unit/reference \
 	tests/unit/rule_async \
 	tests/unit/rule_round \

@@ -19,6 +19,7 @@
 #include "lib/checksum.h"
 #include "lib/ledger/record.h"
 #include "lib/quant/quant.h"
+#include "lib/quant/stream.h"
 #include "lib/wire/edge.h"
 #include "lib/wire/train.h"
 #include "lib/wire/worker.h"
@@ -77,6 +78,7 @@ static const struct {
 	{ "sector", 0, ISO_SECTOR_BYTES },
 	{ "record", 0, 96 },
 	{ "record_edge", 0, 32 },
+	{ "stream", 0, ISO_STREAM_HEAD_BYTES },
 	{ "train", 0, 24 },
 	{ "train_task", 0, 24 },
 	{ "worker", 0, ISO_WORKER_RECORD_BYTES },
@@ -164,6 +166,7 @@ static const struct {
 	{ "lib/ledger/record.h", "record", 17 },
 	{ "lib/wire/train.h", "train", 6 },
 	{ "lib/wire/worker.h", "worker", 5 },
+	{ "lib/quant/stream.h", "stream", 5 },
 };
 
 /* Every "OFFSET TYPE" in the comments of a header is a row of the page's table. */

@@ -14,5 +14,6 @@ EXTRA_DIST += \
 	tests/vectors/quantiser.txt \
 	tests/vectors/record.txt \
 	tests/vectors/recovery.txt \
+	tests/vectors/stream.txt \
 	tests/vectors/train.txt \
 	tests/vectors/worker.txt
