@@ -10,10 +10,30 @@
 _Static_assert((int)ISO_TRAIN_LINEAR == (int)ISO_MODEL_LINEAR, "models have the same numbers");
 _Static_assert((int)ISO_TRAIN_MLP == (int)ISO_MODEL_MLP, "models have the same numbers");
 
+static struct iso_partition_config partition_of(const struct cconf *conf, uint32_t classes)
+{
+	static const enum iso_partition_kind kinds[] = {
+		[CCONF_PARTITION_IID] = ISO_PARTITION_IID,
+		[CCONF_PARTITION_DIRICHLET] = ISO_PARTITION_DIRICHLET,
+		[CCONF_PARTITION_OVERLAP] = ISO_PARTITION_OVERLAP,
+	};
+
+	return (struct iso_partition_config){
+		.kind = kinds[conf->training.partition],
+		.parts = conf->workers_count,
+		.classes = classes,
+		.alpha = conf->training.dirichlet_alpha,
+		.overlap = conf->training.overlap,
+		.seed = (uint64_t)conf->training.seed,
+	};
+}
+
 bool admit_misfits(const struct cconf *conf, const struct run *run,
 		   const struct iso_train_hello *hello, char text[ISO_TRAIN_TEXT_BYTES])
 {
 	const struct run_model *model = run_model(run);
+	const struct iso_partition_config partition = partition_of(conf, hello->classes);
+	uint32_t least = iso_partition_least(&partition, hello->samples);
 	uint64_t checksum = run_data_checksum(run);
 
 	if (hello->features != model->features ||
@@ -32,9 +52,9 @@ bool admit_misfits(const struct cconf *conf, const struct run *run,
 		snprintf(text, ISO_TRAIN_TEXT_BYTES,
 			 "its data differs from the other workers' (checksum %016llx, not %016llx)",
 			 (unsigned long long)hello->data_checksum, (unsigned long long)checksum);
-	else if (hello->samples / conf->workers_count < cconf_samples_max(conf))
+	else if (least < cconf_samples_max(conf))
 		snprintf(text, ISO_TRAIN_TEXT_BYTES, "its part of %u samples is less than a task's",
-			 hello->samples / conf->workers_count);
+			 least);
 	else
 		return false;
 	return true;
@@ -43,11 +63,9 @@ bool admit_misfits(const struct cconf *conf, const struct run *run,
 struct iso_train_welcome admit_welcome(const struct cconf *conf, const struct run *run,
 				       uint32_t worker)
 {
-	static const enum iso_partition_kind partitions[] = {
-		[CCONF_PARTITION_IID] = ISO_PARTITION_IID,
-		[CCONF_PARTITION_DIRICHLET] = ISO_PARTITION_DIRICHLET,
-	};
 	const struct run_model *model = run_model(run);
+	struct iso_partition_config partition = partition_of(conf, model->classes);
+	bool overlaps = partition.kind == ISO_PARTITION_OVERLAP;
 
 	return (struct iso_train_welcome){
 		.term = run_term(run),
@@ -60,9 +78,9 @@ struct iso_train_welcome admit_welcome(const struct cconf *conf, const struct ru
 		.hidden = model->hidden,
 		.user_task = model->user_task,
 		.samples_max = cconf_samples_max(conf),
-		.partition = (uint32_t)partitions[conf->training.partition],
-		.partition_seed = (uint64_t)conf->training.seed,
-		.alpha = conf->training.dirichlet_alpha,
+		.partition = (uint32_t)partition.kind,
+		.partition_seed = partition.seed,
+		.alpha = overlaps ? partition.overlap : partition.alpha,
 		.l2 = conf->training.l2,
 		.ping_ns = conf->ping_ns,
 	};

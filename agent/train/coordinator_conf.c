@@ -194,6 +194,13 @@ static int check_training(struct cconf *conf, const struct place *place)
 		error_set(place->reterr, -EINVAL, "training: model user needs a task");
 		return at_option(place, "training", "model");
 	}
+	if (conf->training.partition == CCONF_PARTITION_OVERLAP &&
+	    conf->training.overlap * conf->workers_count < 1) {
+		error_set(place->reterr, -EINVAL,
+			  "training: %u workers with an overlap of %g each do not have all samples",
+			  conf->workers_count, conf->training.overlap);
+		return at_option(place, "training", "overlap");
+	}
 	if (cconf_samples_max(conf) > ISO_BATCH_MAX) {
 		error_set(place->reterr, -EINVAL,
 			  "training: with samples-spread a task can have %u samples, at most %u",

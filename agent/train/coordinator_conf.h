@@ -20,7 +20,11 @@
 #define CCONF_PATH_BYTES  256
 #define CCONF_WORKERS_MAX 256u
 
-enum cconf_partition { CCONF_PARTITION_IID, CCONF_PARTITION_DIRICHLET };
+enum cconf_partition {
+	CCONF_PARTITION_IID,
+	CCONF_PARTITION_DIRICHLET,
+	CCONF_PARTITION_OVERLAP,
+};
 /* Those of enum iso_strategy_kind, behind two that are none. */
 enum cconf_strategy {
 	CCONF_STRATEGY_AUTO, /* not after cconf_load() */
@@ -68,7 +72,7 @@ struct cconf {
 		bool has_tasks_per_round;
 		int64_t delay_max; /* R; 0: not said */
 		int partition;	   /* enum cconf_partition */
-		double dirichlet_alpha;
+		double dirichlet_alpha, overlap;
 		int64_t seed;
 		uint64_t start_after_ns;   /* the first round waits this long for all workers */
 		uint64_t stop_after_ns;	   /* of training; 0: never */

@@ -133,13 +133,19 @@ static const struct confutil_option options[] = {
 	},
 	{
 		.section = "training", .name = "partition", .type = CONFUTIL_CHOICE,
-		.choices = "iid|dirichlet", .initial = "iid", AT(training.partition),
-		.doc = "how the samples are split among the workers; dirichlet: unlike classes",
+		.choices = "iid|dirichlet|overlap", .initial = "iid", AT(training.partition),
+		.doc = "how the samples are split among the workers; dirichlet: unlike classes, "
+		       "overlap: each has a part of all",
 	},
 	{
 		.section = "training", .name = "dirichlet-alpha", .type = CONFUTIL_NUMBER,
 		.initial = "0.5", .min = 1e-3, .max = 1e6, AT(training.dirichlet_alpha),
 		.doc = "partition dirichlet: the smaller, the less alike",
+	},
+	{
+		.section = "training", .name = "overlap", .type = CONFUTIL_NUMBER,
+		.initial = "0.75", .min = 1e-3, .max = 1, AT(training.overlap),
+		.doc = "partition overlap: the fraction of all samples that a worker has",
 	},
 	{
 		.section = "training", .name = "seed", .type = CONFUTIL_INTEGER, .initial = "1",

@@ -92,6 +92,7 @@ const char *part_take(struct part *part, const struct iso_train_welcome *welcome
 		.parts = welcome->workers,
 		.classes = welcome->classes,
 		.alpha = welcome->alpha,
+		.overlap = welcome->alpha,
 		.seed = welcome->partition_seed,
 	};
 

@@ -30,7 +30,7 @@ static bool sizes_valid(const struct iso_partition_config *config, uint32_t samp
 	return true;
 }
 
-static bool kind_valid(const struct iso_partition_config *config, uint32_t samples)
+static bool kind_valid(const struct iso_partition_config *config)
 {
 	switch (config->kind) {
 	case ISO_PARTITION_IID: return true;
@@ -39,15 +39,14 @@ static bool kind_valid(const struct iso_partition_config *config, uint32_t sampl
 		       config->alpha < HUGE_VAL;
 	case ISO_PARTITION_OVERLAP:
 		return config->sizes == NULL && config->overlap > 0 && config->overlap <= 1 &&
-		       round(config->overlap * samples) * config->parts >= samples;
+		       config->overlap * config->parts >= 1;
 	}
 	return false;
 }
 
 enum iso_status iso_partition_check(const struct iso_partition_config *config, uint32_t samples)
 {
-	bool is_valid = config->parts > 0 && samples >= config->parts &&
-			kind_valid(config, samples) &&
+	bool is_valid = config->parts > 0 && samples >= config->parts && kind_valid(config) &&
 			(config->sizes == NULL || sizes_valid(config, samples));
 
 	return is_valid ? ISO_OK : ISO_E_RANGE;
@@ -56,8 +55,12 @@ enum iso_status iso_partition_check(const struct iso_partition_config *config, u
 static uint32_t part_count(const struct iso_partition_config *config, uint32_t samples,
 			   uint64_t sum, uint32_t part)
 {
-	if (config->kind == ISO_PARTITION_OVERLAP)
-		return (uint32_t)round(config->overlap * samples);
+	if (config->kind == ISO_PARTITION_OVERLAP) {
+		uint32_t count = (uint32_t)round(config->overlap * samples);
+		uint32_t gapless = samples / config->parts + (samples % config->parts > 0);
+
+		return count > gapless ? count : gapless;
+	}
 	if (config->sizes == NULL)
 		return samples / config->parts;
 	return (uint32_t)((uint64_t)samples * config->sizes[part] / sum);

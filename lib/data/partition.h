@@ -44,7 +44,8 @@ struct iso_part {
 
 /*
  * Equal parts have floor(samples / parts), others floor(samples * size / sum of the
- * sizes): what rounding leaves is in none.  Part `part` < parts.
+ * sizes): what rounding leaves is in none.  Overlapping ones have the nearest number
+ * to their fraction, or what is needed to reach the next.  Part `part` < parts.
  */
 struct iso_part iso_partition_part(const struct iso_partition_config *config, uint32_t samples,
 				   uint32_t part);

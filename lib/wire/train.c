@@ -243,7 +243,7 @@ static enum iso_status check_welcome(const struct iso_train_welcome *welcome)
 	    welcome->worker >= welcome->workers)
 		return ISO_E_RANGE;
 	if (welcome->model < ISO_TRAIN_SOFTMAX || welcome->model > ISO_TRAIN_USER ||
-	    welcome->partition < 1 || welcome->partition > 2)
+	    welcome->partition < 1 || welcome->partition > 3)
 		return ISO_E_RANGE;
 	if ((welcome->model == ISO_TRAIN_MLP) != (welcome->hidden > 0) ||
 	    (welcome->model == ISO_TRAIN_USER) != (welcome->user_task != 0))
@@ -254,6 +254,9 @@ static enum iso_status check_welcome(const struct iso_train_welcome *welcome)
 	    welcome->samples_max > SAMPLES_MAX)
 		return ISO_E_RANGE;
 	if (!is_amount(welcome->alpha) || !is_amount(welcome->l2) || welcome->ping_ns == 0)
+		return ISO_E_RANGE;
+	/* Then it is a fraction. */
+	if (welcome->partition == 3 && !(welcome->alpha > 0 && welcome->alpha <= 1))
 		return ISO_E_RANGE;
 	return ISO_OK;
 }

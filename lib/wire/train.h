@@ -83,7 +83,7 @@ struct iso_train_welcome {
 	uint32_t samples_max;     /* of a mini-batch: no task is larger */
 	uint32_t partition;       /* enum iso_partition_kind */
 	uint64_t partition_seed;
-	double alpha;             /* Dirichlet */
+	double alpha;             /* of Dirichlet; overlap: the fraction of all samples in a part */
 	double l2;
 	uint64_t user_task;       /* USER: checksum of the shared object; else 0 */
 	uint64_t ping_ns;         /* silence after which to ask; thrice that: gone */

@@ -69,6 +69,10 @@ START_TEST(takes_values_from_the_file)
 	ck_assert_int_eq(conf.allocation.options.width, ALLOCATION_WIDTH_4E);
 	ck_assert(!conf.allocation.options.share_normalised);
 	ck_assert_str_eq(conf.workers[1].name, "b");
+	parses(REQUIRED "worker b { public-key = '" KEY_B "' }\n"
+			"training { partition = overlap overlap = 0.5 }\n");
+	ck_assert_int_eq(conf.training.partition, CCONF_PARTITION_OVERLAP);
+	ck_assert_double_eq(conf.training.overlap, 0.5);
 }
 END_TEST
 
@@ -81,6 +85,9 @@ START_TEST(says_where_and_what_is_wrong)
 	      "x.conf: line 2: listen: 'tcp://localhost:7500': the address must be numeric");
 	fails(REQUIRED "worker b { public-key = '" KEY_A "' }\n",
 	      "x.conf: line 5: worker b has the key of worker a");
+	fails(REQUIRED "training { partition = overlap\noverlap = 0.9 }\n",
+	      "x.conf: line 6: training: 1 workers with an overlap of 0.9 each do not have all "
+	      "samples");
 	fails(REQUIRED "lease { first = 1s\nleast = 2s }\n",
 	      "x.conf: line 6: lease: least is longer than first");
 }

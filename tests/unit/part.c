@@ -50,6 +50,37 @@ START_TEST(takes_its_part)
 }
 END_TEST
 
+/* 0.7 of all for each of two: they have 0.4 in common. */
+START_TEST(takes_a_part_that_overlaps)
+{
+	struct iso_train_welcome good = welcome();
+	struct lesson lesson;
+	struct part part = { 0 };
+	unsigned times[SAMPLES] = { 0 }, twice = 0;
+
+	good.partition = 3;
+	good.alpha = 0.7;
+	good.samples_max = 70;
+	for (good.worker = 0; good.worker < 2; good.worker++) {
+		ck_assert_ptr_null(part_take(&part, &good, &data, NULL, &lesson));
+		ck_assert_uint_eq(lesson.part_samples, 70);
+		for (uint32_t i = 0; i < lesson.part_samples; i++)
+			times[lesson.part[i]]++;
+	}
+	for (uint32_t i = 0; i < SAMPLES; i++) {
+		ck_assert_uint_ge(times[i], 1);
+		twice += times[i] == 2;
+	}
+	ck_assert_uint_eq(twice, 40);
+	good.worker = 0;
+	good.samples_max = 71;
+	ck_assert_ptr_nonnull(part_take(&part, &good, &data, NULL, &lesson));
+	good.alpha = 0.3;
+	ck_assert_ptr_nonnull(part_take(&part, &good, &data, NULL, &lesson));
+	part_close(&part);
+}
+END_TEST
+
 /* Whatever a coordinator says, the worker is not to die of it. */
 START_TEST(refuses_a_model_of_impossible_size)
 {
@@ -80,6 +111,7 @@ Suite *test_suite(void)
 	TCase *tcase = tcase_create("welcome");
 
 	tcase_add_test(tcase, takes_its_part);
+	tcase_add_test(tcase, takes_a_part_that_overlaps);
 	tcase_add_test(tcase, refuses_a_model_of_impossible_size);
 	suite_add_tcase(suite, tcase);
 	return suite;

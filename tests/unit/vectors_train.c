@@ -165,7 +165,7 @@ START_TEST(training_messages)
 		each_train_field(&message, true);
 		encode_train(&message);
 	}
-	ck_assert_uint_eq(file.cases, 77);
+	ck_assert_uint_eq(file.cases, 80);
 	vectorfile_close(&file);
 }
 END_TEST
