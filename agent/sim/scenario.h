@@ -42,7 +42,12 @@ enum scenario_measure {
 	SCENARIO_LOSS,
 	SCENARIO_ACCURACY,
 };
-enum scenario_partition { SCENARIO_IID, SCENARIO_DIRICHLET, SCENARIO_SHARED };
+enum scenario_partition {
+	SCENARIO_IID,
+	SCENARIO_DIRICHLET,
+	SCENARIO_OVERLAP,
+	SCENARIO_SHARED,
+};
 
 /* "NAME": one curve of the comparison. */
 struct scenario_curve {
@@ -115,7 +120,7 @@ struct scenario {
 		char source[2 * SCENARIO_PATH_BYTES]; /* as dataset_open() takes it */
 		int model, partition;
 		int64_t hidden, samples_per_task, partition_seed, measured;
-		double l2, dirichlet_alpha;
+		double l2, dirichlet_alpha, overlap;
 	} data;
 	struct {
 		int x, y;

@@ -54,16 +54,23 @@ static int make_model(struct train_data *data, struct error *reterr)
 	return 0;
 }
 
+static const enum iso_partition_kind partitions[] = {
+	[SCENARIO_IID] = ISO_PARTITION_IID,
+	[SCENARIO_DIRICHLET] = ISO_PARTITION_DIRICHLET,
+	[SCENARIO_OVERLAP] = ISO_PARTITION_OVERLAP,
+	[SCENARIO_SHARED] = ISO_PARTITION_IID, /* of one part */
+};
+
 static int make_parts(struct train_data *data, struct error *reterr)
 {
 	const struct scenario *scenario = data->scenario;
 	const struct iso_partition_config config = {
-		.kind = scenario->data.partition == SCENARIO_DIRICHLET ? ISO_PARTITION_DIRICHLET
-								       : ISO_PARTITION_IID,
+		.kind = partitions[scenario->data.partition],
 		.parts =
 		    scenario->data.partition == SCENARIO_SHARED ? 1 : (uint32_t)scenario->workers,
 		.classes = data->train.classes,
 		.alpha = scenario->data.dirichlet_alpha,
+		.overlap = scenario->data.overlap,
 		.seed = (uint64_t)scenario->data.partition_seed,
 	};
 	uint32_t samples = data->train.samples;
@@ -76,7 +83,7 @@ static int make_parts(struct train_data *data, struct error *reterr)
 		return error_errno(reterr, -ENOMEM, "%u samples", samples);
 	}
 	enum iso_status status = ISO_E_RANGE;
-	if (config.kind == ISO_PARTITION_IID || data->train.labels != NULL)
+	if (config.kind != ISO_PARTITION_DIRICHLET || data->train.labels != NULL)
 		status =
 		    iso_partition(&config, data->train.labels, samples, workspace, data->order);
 	free(workspace);

@@ -360,6 +360,40 @@ if command -v gnuplot >/dev/null; then
 	err 'isobar-sim: empty.png not drawn: there is nothing to draw'
 	[ ! -e empty.png ] || complain 'an empty drawing is left'
 fi
+
+# Parts of the data that overlap, all of which together have all samples: 37, for three of the
+# 40 go to the test half.
+awk 'BEGIN { for (i = 0; i < 40; i++) printf "%d 1:%d 2:%d\n", i % 2, i % 2 * 5 + i % 3, i % 5 }' >points
+cat >parts <<'END'
+workers = 4
+batch = 4
+rounds = 300
+problem {
+	kind = data
+	measure = loss
+}
+data {
+	source = points
+	model = logistic
+	partition = overlap
+	samples-per-task = 16
+}
+curve "rennala" {
+	method = rennala
+	step = 0.5
+}
+END
+run "$sim" train ./parts --set data.overlap=0.5
+ends 0
+err ''
+awk 'NR > 2 && !($NF < 0.2) { exit 1 }' stdout || complain "nothing is learnt: $(cat stdout)"
+run "$sim" train ./parts --set data.overlap=0.4
+ends 1
+err 'isobar-sim: ./parts: section data: a worker has 15 samples, less than a task'
+run "$sim" train ./parts --set data.overlap=0.2
+ends 1
+err 'isobar-sim: ./parts: section data: 37 samples cannot be split so among 4 workers'
+
 run "$sim" train small --seeds 0
 ends 2
 err "isobar-sim: --seeds: '0' is no whole number from 1 to 1000"
