@@ -21,6 +21,7 @@
 #include "lib/quant/quant.h"
 #include "lib/quant/stream.h"
 #include "lib/wire/edge.h"
+#include "lib/wire/peer.h"
 #include "lib/wire/train.h"
 #include "lib/wire/worker.h"
 #include "tests/pagetable.h"
@@ -82,6 +83,7 @@ static const struct {
 	{ "train", 0, 24 },
 	{ "train_task", 0, 24 },
 	{ "worker", 0, ISO_WORKER_RECORD_BYTES },
+	{ "peer", 0, ISO_PEER_HEAD_BYTES },
 	{ "train 1", 24, 24 + ISO_TRAIN_NAME_BYTES + 52 },
 	{ "train 2", 24, 24 + 84 },
 	{ "train 3", 24, 24 + 28 },
@@ -132,6 +134,13 @@ START_TEST(constants_are_those_of_the_code)
 	pagetable_read("train", &table);
 	says_decimal(&table, "version", ISO_TRAIN_VERSION);
 	page_has(page, "More than %u: LONG.", ISO_TRAIN_HEAD_MAX);
+	pagetable_read("peer", &table);
+	says_magic(&table, ISO_PEER_MAGIC);
+	says_decimal(&table, "version", ISO_PEER_VERSION);
+	page_has(page, "of %u bytes, and with SNAPSHOT", ISO_PEER_HEAD_BYTES);
+	page_has(page, "frame seq, at most %u\n", ISO_PEER_NEIGHBOURS_MAX);
+	page_has(page, "said so, at most %u\n", ISO_PEER_AGE_MAX - 1);
+	page_has(page, "and in z, from 1 to %u\n", ISO_PEER_PARAMS_MAX);
 	page_has(page, "tasks that follow, at most %u\n", ISO_TRAIN_TASKS_MAX);
 	page_has(page, "from 1 to %u", ISO_TRAIN_PARAMS_MAX);
 	page_has(page, "has at most %u +", ISO_TRAIN_FIXED_MAX + 64);
@@ -167,6 +176,7 @@ static const struct {
 	{ "lib/wire/train.h", "train", 6 },
 	{ "lib/wire/worker.h", "worker", 5 },
 	{ "lib/quant/stream.h", "stream", 5 },
+	{ "lib/wire/peer.h", "peer", 28 },
 };
 
 /* Every "OFFSET TYPE" in the comments of a header is a row of the page's table. */
@@ -303,6 +313,20 @@ START_TEST(journal_slots_are_laid_out_as_the_page_says)
 }
 END_TEST
 
+START_TEST(peer_messages_are_laid_out_as_the_page_says)
+{
+	struct table table;
+	unsigned good = 0;
+
+	pagetable_read("peer", &table);
+	vectorfile_open("peer.txt", &file);
+	for (; next_good(); good++)
+		check_rows(&table, "", file.bytes);
+	ck_assert_uint_ge(good, 13);
+	vectorfile_close(&file);
+}
+END_TEST
+
 START_TEST(training_messages_are_laid_out_as_the_page_says)
 {
 	struct table head, fields, task;
@@ -407,6 +431,7 @@ Suite *test_suite(void)
 			    sizeof(comments) / sizeof(comments[0]));
 	tcase_add_test(tcase, edge_messages_are_laid_out_as_the_page_says);
 	tcase_add_test(tcase, journal_slots_are_laid_out_as_the_page_says);
+	tcase_add_test(tcase, peer_messages_are_laid_out_as_the_page_says);
 	tcase_add_test(tcase, training_messages_are_laid_out_as_the_page_says);
 	tcase_add_test(tcase, digests_are_of_the_bytes_that_the_page_says);
 	tcase_add_test(tcase, worker_records_are_laid_out_as_the_page_says);
