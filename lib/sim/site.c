@@ -48,7 +48,6 @@ double iso_site_share_at(const struct iso_site *site, double lambda)
 	double ceiling_ucpu = (double)site->box.ceiling_ucpu;
 	double demand = (double)cost->demand_ucpu / UCPU_PER_CPU, share = INFINITY;
 
-	assert(cost->penalty == ISO_PENALTY_NONE);
 	assert(floor_ucpu <= ceiling_ucpu);
 	switch (cost->kind) {
 	case ISO_COST_QUADRATIC: share = demand + lambda * cost->kappa / cost->weight; break;

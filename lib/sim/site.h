@@ -17,7 +17,7 @@
  * box, with one lambda for all.
  */
 struct iso_site {
-	struct iso_cost cost;   /* without a penalty: the box is exact here */
+	struct iso_cost cost;   /* a penalty has no part in the optimum: the box is exact there */
 	struct iso_box box;     /* floor <= ceiling */
 };
 

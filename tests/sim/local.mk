@@ -15,7 +15,7 @@ sim_tests += %D%/method
 sim_tests += %D%/training_run
 sim_tests += %D%/registry
 %C%_registry_SOURCES = %D%/registry.c %D%/members.c %D%/members.h
-sim_tests += %D%/field %D%/swarm
+sim_tests += %D%/boxes %D%/field %D%/swarm
 
 # The published tables: lib/ with rules that can be switched off, in these two programs alone.
 sim_scenario = $(sim_world) %D%/ablate.h %D%/scenario.c %D%/scenario.h %D%/scenarios.c
