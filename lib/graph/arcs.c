@@ -152,6 +152,83 @@ enum iso_status iso_arcs_of_weights(struct iso_arcs *arcs, const struct iso_grap
 	return status;
 }
 
+static bool before(const struct iso_arc *arc, uint32_t to, uint32_t from)
+{
+	return arc->to < to || (arc->to == to && arc->from < from);
+}
+
+/* NULL: there is none. */
+static struct iso_arc *find(const struct iso_arcs *arcs, uint32_t from, uint32_t to)
+{
+	uint32_t low = 0, high = arcs->arc_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (before(&arcs->arcs[middle], to, from))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == arcs->arc_count || arcs->arcs[low].to != to || arcs->arcs[low].from != from)
+		return NULL;
+	return &arcs->arcs[low];
+}
+
+uint32_t iso_arcs_one_way(struct iso_arcs *arcs, double part, struct iso_rng *rng)
+{
+	const double dropped = -1;
+	uint32_t kept = 0, count = arcs->arc_count;
+
+	assert_valid(arcs);
+	assert(part >= 0 && part <= 1);
+	for (uint32_t k = 0; k < count; k++) {
+		struct iso_arc *arc = &arcs->arcs[k], *back = find(arcs, arc->to, arc->from);
+
+		assert(arc->weight >= 0 || arc->weight == dropped);
+		/* Each pair once, and never a node's arc to itself. */
+		if (arc->from >= arc->to || back == NULL || iso_rng_unit(rng) >= part)
+			continue;
+		if (iso_rng_below(rng, 2) == 0)
+			arc = back;
+		arc->weight = dropped;
+	}
+	for (uint32_t k = 0; k < count; k++)
+		if (arcs->arcs[k].weight != dropped)
+			arcs->arcs[kept++] = arcs->arcs[k];
+	arcs->arc_count = kept;
+	return count - kept;
+}
+
+/* Whether the node 0 reaches all, along the arcs or against them. */
+static bool reaches_all(const struct iso_arcs *arcs, bool against, uint32_t *reached)
+{
+	uint32_t count = 1, before_count = 0;
+
+	for (uint32_t i = 0; i < arcs->nodes; i++)
+		reached[i] = i == 0;
+	while (count > before_count) {
+		before_count = count;
+		for (uint32_t k = 0; k < arcs->arc_count; k++) {
+			uint32_t source = against ? arcs->arcs[k].to : arcs->arcs[k].from;
+			uint32_t target = against ? arcs->arcs[k].from : arcs->arcs[k].to;
+
+			if (!reached[source] || reached[target])
+				continue;
+			reached[target] = 1;
+			count++;
+		}
+	}
+	assert(count <= arcs->nodes);
+	return count == arcs->nodes;
+}
+
+bool iso_arcs_strongly_connected(const struct iso_arcs *arcs, uint32_t *scratch)
+{
+	assert_valid(arcs);
+	return reaches_all(arcs, false, scratch) && reaches_all(arcs, true, scratch);
+}
+
 void iso_arcs_push_weights(struct iso_arcs *arcs, uint32_t *degrees)
 {
 	assert_valid(arcs);

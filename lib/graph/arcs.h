@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "lib/graph/graph.h"
+#include "lib/rng.h"
 #include "lib/status.h"
 
 /*
@@ -53,6 +54,21 @@ ISO_MUST_USE enum iso_status iso_arcs_of_graph(struct iso_arcs *arcs, const stru
 ISO_MUST_USE enum iso_status iso_arcs_of_weights(struct iso_arcs *arcs,
 						 const struct iso_graph *graph,
 						 const double *weights, uint32_t *scratch);
+
+/*
+ * Makes links one-way: where there are arcs both ways between two nodes, one of them
+ * is dropped with probability 0 <= part <= 1, either as likely (the geometric graph of
+ * S-ADDOPT's and Push-SAGA's experiments has 0.03).  Returns how many were.  Weights
+ * are left as they are: iso_arcs_push_weights() makes new ones.
+ */
+uint32_t iso_arcs_one_way(struct iso_arcs *arcs, double part, struct iso_rng *rng);
+
+/*
+ * Whether there is a way from every node to every other one, without which push-sum
+ * methods agree on nothing.  In time of arcs by the longest way at most.
+ * scratch: one per node, overwritten.
+ */
+bool iso_arcs_strongly_connected(const struct iso_arcs *arcs, uint32_t *scratch);
 
 /*
  * Weights 1 / out-degree: column-stochastic, which a sender can do by itself.

@@ -34,18 +34,17 @@ static struct iso_arcs arcs_of(uint32_t nodes)
 
 static void assert_sorted(const struct iso_arcs *arcs)
 {
-	uint32_t loops = 0;
+	uint32_t loops = 0, wrong = 0;
 
 	for (uint32_t k = 0; k < arcs->arc_count; k++) {
 		const struct iso_arc *arc = &arcs->arcs[k];
 
-		ck_assert_uint_lt(arc->from, arcs->nodes);
-		ck_assert_uint_lt(arc->to, arcs->nodes);
-		ck_assert(arc->weight > 0);
+		wrong += arc->from >= arcs->nodes || arc->to >= arcs->nodes || !(arc->weight > 0);
+		wrong += k > 0 && (arc[-1].to > arc->to ||
+				   (arc[-1].to == arc->to && arc[-1].from >= arc->from));
 		loops += arc->from == arc->to;
-		ck_assert(k == 0 || arc[-1].to < arc->to ||
-			  (arc[-1].to == arc->to && arc[-1].from < arc->from));
 	}
+	ck_assert_uint_eq(wrong, 0);
 	ck_assert_uint_eq(loops, arcs->nodes);
 }
 
@@ -185,6 +184,74 @@ START_TEST(mixing_is_the_product_with_the_matrix)
 }
 END_TEST
 
+START_TEST(links_become_one_way_as_often_as_asked)
+{
+	uint32_t pairs = 0, dropped = 0, upward = 0, mixed = 0;
+
+	for (int run = 0; run < 60; run++) {
+		struct iso_rng rng = { test_seed_base() + (uint64_t)run };
+		struct iso_graph graph = random_graph(100, &rng);
+		struct iso_arcs arcs = arcs_of(100);
+
+		ck_assert_ok(iso_arcs_of_graph(&arcs, &graph, scratch));
+		pairs += graph.edge_count;
+		dropped += iso_arcs_one_way(&arcs, 0.25, &rng);
+		assert_sorted(&arcs);
+		/* What is left of a pair goes up or down, either as likely. */
+		for (uint32_t k = 0; k < arcs.arc_count; k++)
+			upward += memory[k].from < memory[k].to;
+		mixed += arcs.arc_count - 100;
+		iso_arcs_push_weights(&arcs, scratch);
+		assert_stochastic(&arcs, false);
+	}
+	double deviation = sqrt(pairs * 0.25 * 0.75);
+
+	ck_assert_uint_eq(mixed, 2 * pairs - dropped);
+	ck_assert_double_eq_tol(dropped, 0.25 * pairs, 5 * deviation);
+	ck_assert_double_eq_tol(upward, 0.5 * mixed, 5 * sqrt(0.25 * dropped));
+}
+END_TEST
+
+START_TEST(all_links_or_none_can_be_one_way)
+{
+	struct iso_rng rng = { test_seed_base() };
+	struct iso_graph graph = random_graph(50, &rng);
+	struct iso_arcs arcs = arcs_of(50);
+
+	ck_assert_ok(iso_arcs_of_graph(&arcs, &graph, scratch));
+	ck_assert_uint_eq(iso_arcs_one_way(&arcs, 0, &rng), 0);
+	ck_assert_uint_eq(iso_arcs_one_way(&arcs, 1, &rng), graph.edge_count);
+	ck_assert_uint_eq(arcs.arc_count, graph.edge_count + 50);
+	assert_sorted(&arcs);
+	/* And no link is left that has two ways. */
+	ck_assert_uint_eq(iso_arcs_one_way(&arcs, 1, &rng), 0);
+}
+END_TEST
+
+START_TEST(a_way_back_makes_it_strongly_connected)
+{
+	struct iso_arcs arcs = arcs_of(40);
+
+	/* From each node to the next, sorted by where they go. */
+	for (uint32_t i = 1; i < 40; i++)
+		memory[arcs.arc_count++] = (struct iso_arc){ i - 1, i, 1 };
+	ck_assert(!iso_arcs_strongly_connected(&arcs, scratch));
+	memory[arcs.arc_count++] = (struct iso_arc){ 39, 0, 1 };
+	ck_assert(iso_arcs_strongly_connected(&arcs, scratch));
+	/* A node that only sends, and one that only receives. */
+	memory[39] = (struct iso_arc){ 39, 1, 1 };
+	ck_assert(!iso_arcs_strongly_connected(&arcs, scratch));
+	memory[39] = (struct iso_arc){ 38, 0, 1 };
+	ck_assert(!iso_arcs_strongly_connected(&arcs, scratch));
+	arcs = arcs_of(1);
+	ck_assert_ok(iso_arcs_exponential(&arcs));
+	ck_assert(iso_arcs_strongly_connected(&arcs, scratch));
+	arcs = arcs_of(100);
+	ck_assert_ok(iso_arcs_exponential(&arcs));
+	ck_assert(iso_arcs_strongly_connected(&arcs, scratch));
+}
+END_TEST
+
 START_TEST(a_list_without_room_stays_empty)
 {
 	struct iso_rng rng = { 1 };
@@ -211,6 +278,10 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, symmetric_weights_give_a_doubly_stochastic_matrix);
 	tcase_add_test(tcase, max_degree_weights_are_all_the_same);
 	tcase_add_test(tcase, mixing_is_the_product_with_the_matrix);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, links_become_one_way_as_often_as_asked);
+	tcase_add_test(tcase, all_links_or_none_can_be_one_way);
+	tcase_add_test(tcase, a_way_back_makes_it_strongly_connected);
 	tcase_add_test(tcase, a_list_without_room_stays_empty);
 	suite_add_tcase(suite, tcase);
 	return suite;
