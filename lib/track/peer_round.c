@@ -13,6 +13,13 @@
 #define ALPHA_MAX    1.0
 #define ALPHA_WINDOW 8u
 
+/*
+ * Of the own gradient: what is left of it in z at rest may be the rounding of gradients
+ * that are computed in floats.  Noise says nothing about alpha, which would
+ * otherwise wander off to its least.
+ */
+#define ALPHA_REST 0x1p-20
+
 /* Never there yet, and it may be that it has only just been started too. */
 static bool expected(const struct iso_peer *peer, const struct peer_edge *edge)
 {
@@ -248,10 +255,12 @@ static double choose_alpha(struct iso_peer *peer)
 	if (peer->config.alpha > 0)
 		return peer->config.alpha;
 	assert(peer->adapt_ready);
-	alpha = iso_track_adapt_round(
-		&peer->adapt,
-		iso_track_unrest(iso_track_square(m, peer->z), iso_track_square(m, peer->pull),
-				 peer->config.step, curvature));
+	double unrest = iso_track_unrest(iso_track_square(m, peer->z),
+					 iso_track_square(m, peer->pull), peer->config.step,
+					 curvature);
+	/* fmax() would let what is not finite pass. */
+	double rest = ALPHA_REST * sqrt(iso_track_square(m, peer->gradient));
+	alpha = iso_track_adapt_round(&peer->adapt, unrest < rest ? rest : unrest);
 	double least = least_wish(peer);
 	if (isfinite(least))
 		alpha = iso_track_adapt_heed(&peer->adapt, least);
