@@ -15,6 +15,9 @@
 /* Time for the last frames to go out. */
 #define FAREWELL_NS 300000000ull
 
+/* Neighbours are looked at no more often. */
+#define EDGES_LOG_NS 50000000ull
+
 void track_fail(struct track *track)
 {
 	assert(track->failure.code < 0);
@@ -241,4 +244,9 @@ void track_on_timer(struct loop_source *source, short revents)
 	}
 	iso_peer_tick(track->peer, now_ns);
 	track_act(track, now_ns);
+	/* Who falls silent does so at a tick. */
+	if (now_ns - track->edges_logged_ns >= EDGES_LOG_NS) {
+		track->edges_logged_ns = now_ns;
+		track_log_edges(track);
+	}
 }

@@ -37,6 +37,7 @@ struct track {
 	struct evaluation *evaluation; /* NULL: none */
 	float *rounded;		       /* y as floats, for it */
 	uint64_t evaluate_at_ns, save_at_ns, end_at_ns;
+	uint64_t edges_logged_ns;
 	uint64_t saved_round;
 	uint64_t started_ns, first_round;
 	bool is_ended;
@@ -61,6 +62,9 @@ int track_first_params(struct track *track, double *ret_y, uint64_t *ret_round,
 
 /* Writes the model, if it is to be kept and is not yet; what fails is logged. */
 void track_save(struct track *track);
+
+/* Says whose state has changed; takes time linear in parameters times neighbours. */
+void track_log_edges(struct track *track);
 
 void track_start_evaluation(struct track *track, uint64_t now_ns);
 

@@ -23,7 +23,7 @@ static const char *state_text(enum iso_peer_state state)
 	return "unknown";
 }
 
-static void log_edges(struct track *track)
+void track_log_edges(struct track *track)
 {
 	for (uint32_t i = 0; i < track->config.neighbours_count; i++) {
 		struct track_edge *known = &track->edges[i];
@@ -85,7 +85,7 @@ void track_report(struct track *track, struct workerlink *link, uint32_t threads
 	struct iso_peer_status status;
 
 	link_tick(track->link, clock_now_ns());
-	log_edges(track);
+	track_log_edges(track);
 	iso_peer_status(track->peer, &status);
 	log_debug("round %llu: loss %.9f, spread %.3g, alpha %.3g, L %.3g, %u of %u neighbours",
 		  (unsigned long long)status.round, status.loss, status.spread, status.alpha,
