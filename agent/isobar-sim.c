@@ -21,6 +21,8 @@ static const struct {
 	  sim_graph_usage },
 	{ "train", "methods and allocations compared, in simulated training", sim_train,
 	  sim_train_usage },
+	{ "track", "models and shares agreed without a coordinator, compared", sim_track,
+	  sim_track_usage },
 	{ "list", "the scenarios that are installed", sim_list, sim_list_usage },
 };
 

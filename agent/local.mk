@@ -209,6 +209,13 @@ bin_PROGRAMS += %D%/isobar-sim
 	%D%/sim/shares_print.c \
 	%D%/sim/shares_run.c \
 	%D%/sim/sim.h \
+	%D%/sim/track.c %D%/sim/track.h \
+	%D%/sim/track_plot.c \
+	%D%/sim/track_print.c \
+	%D%/sim/track_problem.c %D%/sim/track_problem.h \
+	%D%/sim/track_run.c \
+	%D%/sim/track_scale.c \
+	%D%/sim/track_world.c \
 	%D%/sim/train.c
 %C%_isobar_sim_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_isobar_sim_LDADD = $(agent_libs) $(BLAS_LIBS) $(ZLIB_LIBS)

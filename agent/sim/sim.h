@@ -21,6 +21,10 @@ void sim_shares_usage(void);
 sim_fn sim_graph;
 void sim_graph_usage(void);
 
+/* track.c: models and shares agreed without a coordinator. */
+sim_fn sim_track;
+void sim_track_usage(void);
+
 /* train.c: methods and allocations compared, by scenarios; and which there are. */
 sim_fn sim_train, sim_list;
 void sim_train_usage(void);

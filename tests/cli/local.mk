@@ -13,6 +13,7 @@ cli_tests = \
 	%D%/sim.sh \
 	%D%/status.sh \
 	%D%/tell.sh \
+	%D%/track.sh \
 	%D%/train.sh \
 	%D%/usage.sh
 dist_check_SCRIPTS += $(cli_tests)

@@ -10,7 +10,7 @@ page=$top_srcdir/man/isobar-sim.1
 
 # The table of the manual comes out, give or take what a change in trading costs.
 example=$(sed -n '/^\.Sh EXAMPLES/,/^\.Bd/s/^\.Dl isobar-sim //p' "$page")
-sed -n '/^\.Bd -literal/,/^\.Ed/p' "$page" | grep -v '^\.' >manual
+sed -n '/^\.Bd -literal/,/^\.Ed/p;/^\.Ed/q' "$page" | grep -v '^\.' >manual
 # shellcheck disable=SC2086 # the words of a command line
 run "$sim" $example
 ends 0
