@@ -13,13 +13,42 @@
 /* Blocks, rows and a rest that ends within a byte. */
 #define LENGTH 1550u
 
-/* What the machine takes, and the copy in codec_plain.c. */
-size_t plain_codec_encode(const struct iso_codec *codec, const float *in, size_t n, int16_t *codes);
-void plain_codec_decode(const struct iso_codec *codec, const int16_t *codes, size_t n, float *out);
-struct iso_codec_tally plain_codec_tally(const struct iso_codec *codec, const int16_t *codes,
-					 size_t n);
-void plain_pack(const int16_t *codes, size_t n, unsigned bits, uint8_t *out);
-void plain_unpack(const uint8_t *in, size_t n, unsigned bits, int16_t *codes);
+/* What codec_copy.h makes, beside what the machine takes. */
+#define COPY(prefix)                                                                               \
+	size_t prefix##_codec_encode(const struct iso_codec *codec, const float *in, size_t n,     \
+				     int16_t *codes);                                              \
+	void prefix##_codec_decode(const struct iso_codec *codec, const int16_t *codes, size_t n,  \
+				   float *out);                                                    \
+	struct iso_codec_tally prefix##_codec_tally(const struct iso_codec *codec,                 \
+						    const int16_t *codes, size_t n);               \
+	void prefix##_pack(const int16_t *codes, size_t n, unsigned bits, uint8_t *out);           \
+	void prefix##_unpack(const uint8_t *in, size_t n, unsigned bits, int16_t *codes);
+COPY(plain)
+COPY(avx2)
+
+static const struct copy {
+	size_t (*encode)(const struct iso_codec *codec, const float *in, size_t n, int16_t *codes);
+	void (*decode)(const struct iso_codec *codec, const int16_t *codes, size_t n, float *out);
+	struct iso_codec_tally (*tally)(const struct iso_codec *codec, const int16_t *codes,
+					size_t n);
+	void (*pack)(const int16_t *codes, size_t n, unsigned bits, uint8_t *out);
+	void (*unpack)(const uint8_t *in, size_t n, unsigned bits, int16_t *codes);
+} plain = { plain_codec_encode, plain_codec_decode, plain_codec_tally, plain_pack, plain_unpack },
+  avx2 = { avx2_codec_encode, avx2_codec_decode, avx2_codec_tally, avx2_pack, avx2_unpack };
+
+/* Those that run here. */
+static size_t copies(const struct copy **ret_copies)
+{
+	ret_copies[0] = &plain;
+#if defined(__x86_64__)
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2")) {
+		ret_copies[1] = &avx2;
+		return 2;
+	}
+#endif
+	(void)avx2;
+	return 1;
+}
 
 static const float rhos[] = { 1.0f / 1024, 1.0f / 100, 1.0f / 32, 0.125f, 0.25f, 0.7f, 1, 2, 4 };
 #define RHOS ((int)(sizeof(rhos) / sizeof(*rhos)))
@@ -60,38 +89,40 @@ static struct iso_codec log_codec(float rho, unsigned bits, float largest)
 START_TEST(codes_come_back_from_their_bits)
 {
 	const unsigned bits = (unsigned)_i;
-	const uint32_t patterns = 1u << bits;
+	const int32_t half = 1 << (bits - 1);
+	const struct copy *others[2];
+	const size_t count = copies(others);
 	struct iso_rng rng = { test_seed_base() };
 	int16_t codes[LENGTH], back[LENGTH];
 
 	for (size_t n = 0; n <= LENGTH; n += 1 + iso_rng_below(&rng, 60)) {
 		size_t size = iso_pack_bytes(n, bits);
-		uint8_t *packed = malloc(size + 1), *plain = malloc(size + 1);
+		uint8_t *packed = malloc(size + 1), *other = malloc(size + 1);
 
 		ck_assert_uint_eq(size, (n * bits + 7) / 8);
 		for (size_t i = 0; i < n; i++) {
-			int32_t code =
-			    (int32_t)iso_rng_below(&rng, patterns) - (int32_t)patterns / 2;
+			int32_t code = (int32_t)iso_rng_below(&rng, 2 * (uint64_t)half) - half;
 
-			codes[i] =
-			    (int16_t)(code == -(int32_t)patterns / 2 ? ISO_PACK_ESCAPE : code);
+			codes[i] = (int16_t)(code == -half ? ISO_PACK_ESCAPE : code);
 		}
-		packed[size] = plain[size] = 0x5a;
+		packed[size] = other[size] = 0x5a;
 		iso_pack(codes, n, bits, packed);
-		plain_pack(codes, n, bits, plain);
-		ck_assert_mem_eq(packed, plain, size + 1);
 		ck_assert(packed[size] == 0x5a);
 		ck_assert(iso_pack_is_filled(packed, n, bits));
 		iso_unpack(packed, n, bits, back);
 		ck_assert_mem_eq(codes, back, n * sizeof(*codes));
-		plain_unpack(packed, n, bits, back);
-		ck_assert_mem_eq(codes, back, n * sizeof(*codes));
+		for (size_t c = 0; c < count; c++) {
+			others[c]->pack(codes, n, bits, other);
+			ck_assert_mem_eq(packed, other, size + 1);
+			others[c]->unpack(packed, n, bits, back);
+			ck_assert_mem_eq(codes, back, n * sizeof(*codes));
+		}
 		if (n * bits % 8 != 0) {
 			packed[size - 1] |= 0x80;
 			ck_assert(!iso_pack_is_filled(packed, n, bits));
 		}
 		free(packed);
-		free(plain);
+		free(other);
 	}
 }
 END_TEST
@@ -250,23 +281,49 @@ static size_t corners(struct iso_rng *rng, float *ret_values)
 	return n;
 }
 
-static void compare_paths(const struct iso_codec *codec, const float *values, size_t n)
+static void compare_copy(const struct iso_codec *codec, const struct copy *copy,
+			 const float *values, size_t n)
 {
-	int16_t codes[LENGTH], plain[LENGTH];
-	float out[LENGTH], plain_out[LENGTH];
+	int16_t codes[LENGTH], other[LENGTH];
+	float out[LENGTH], other_out[LENGTH];
+	struct iso_codec_tally tally, other_tally;
+	struct iso_rng rng = { n };
 
 	ck_assert_uint_eq(iso_codec_encode(codec, values, n, codes),
-			  plain_codec_encode(codec, values, n, plain));
-	ck_assert_mem_eq(codes, plain, n * sizeof(*codes));
+			  copy->encode(codec, values, n, other));
+	ck_assert_mem_eq(codes, other, n * sizeof(*codes));
 	iso_codec_decode(codec, codes, n, out);
-	plain_codec_decode(codec, codes, n, plain_out);
-	ck_assert_mem_eq(out, plain_out, n * sizeof(*out));
-	struct iso_codec_tally tally = iso_codec_tally(codec, codes, n);
-	struct iso_codec_tally plain_tally = plain_codec_tally(codec, codes, n);
+	copy->decode(codec, codes, n, other_out);
+	ck_assert_mem_eq(out, other_out, n * sizeof(*out));
+	tally = iso_codec_tally(codec, codes, n);
+	other_tally = copy->tally(codec, codes, n);
 	ck_assert(tally.is_valid);
-	ck_assert(plain_tally.is_valid);
-	ck_assert_uint_eq(tally.escapes, plain_tally.escapes);
+	ck_assert(other_tally.is_valid);
+	ck_assert_uint_eq(tally.escapes, other_tally.escapes);
+	/* Codes from outside: any at all. */
+	for (size_t i = 0; i < n; i++)
+		codes[i] = (int16_t)iso_rng_next(&rng);
+	iso_codec_decode(codec, codes, n, out);
+	copy->decode(codec, codes, n, other_out);
+	ck_assert_mem_eq(out, other_out, n * sizeof(*out));
+	tally = iso_codec_tally(codec, codes, n);
+	other_tally = copy->tally(codec, codes, n);
+	ck_assert(tally.is_valid == other_tally.is_valid);
+	ck_assert_uint_eq(tally.escapes, other_tally.escapes);
+}
+
+static void compare_paths(const struct iso_codec *codec, const float *values, size_t n)
+{
+	const struct copy *others[2];
+	const size_t count = copies(others);
+	int16_t codes[LENGTH];
+	float out[LENGTH];
+
+	for (size_t c = 0; c < count; c++)
+		compare_copy(codec, others[c], values, n);
 	/* One by one: the rest of a vectorised loop is code of its own. */
+	(void)iso_codec_encode(codec, values, n, codes);
+	iso_codec_decode(codec, codes, n, out);
 	for (size_t i = 0; i < n; i++) {
 		int16_t code;
 		float value;
@@ -276,17 +333,6 @@ static void compare_paths(const struct iso_codec *codec, const float *values, si
 		NEED(code == codes[i]);
 		NEED(memcmp(&value, out + i, sizeof(value)) == 0);
 	}
-	/* Codes from outside: any at all. */
-	struct iso_rng rng = { n };
-	for (size_t i = 0; i < n; i++)
-		codes[i] = (int16_t)iso_rng_next(&rng);
-	iso_codec_decode(codec, codes, n, out);
-	plain_codec_decode(codec, codes, n, plain_out);
-	ck_assert_mem_eq(out, plain_out, n * sizeof(*out));
-	tally = iso_codec_tally(codec, codes, n);
-	plain_tally = plain_codec_tally(codec, codes, n);
-	ck_assert(tally.is_valid == plain_tally.is_valid);
-	ck_assert_uint_eq(tally.escapes, plain_tally.escapes);
 }
 
 START_TEST(every_path_gives_the_same_bits)

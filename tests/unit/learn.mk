@@ -29,8 +29,9 @@ unit_tests += \
 	tests/unit/toy \
 	tests/unit/train_wire
 
-tests_unit_codec_SOURCES = tests/unit/codec.c tests/unit/codec_plain.c
-tests_unit_codec_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
+tests_unit_codec_SOURCES = tests/unit/codec.c tests/unit/codec_avx2.c \
+	tests/unit/codec_copy.h tests/unit/codec_plain.c
+tests_unit_codec_CFLAGS = $(AM_CFLAGS) $(HOT_CFLAGS) -ffp-contract=off
 tests_unit_quant_vector_SOURCES = tests/unit/quant_vector.c tests/unit/quant_plain.c
 tests_unit_quant_vector_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
 
