@@ -251,8 +251,7 @@ static int print_neighbours(const struct graph_options *opts, const struct graph
 
 	if (!graph_node(&subject->names, opts->neighbours_of, subject->graph->nodes, &node))
 		return error_set(reterr, -ENOENT, "no node '%s'", opts->neighbours_of);
-	graph_print_neighbours(stdout, subject, node);
-	return 0;
+	return graph_print_neighbours(stdout, subject, node, reterr);
 }
 
 static int answer(const struct graph_options *opts, struct graph_subject *subject,

@@ -73,7 +73,11 @@ void graph_print_json(FILE *out, const struct graph_options *options,
 /* As --file reads them: nodes without a neighbour have a line of their own. */
 void graph_print_edges(FILE *out, const struct graph_subject *subject);
 
-/* The neighbour sections of isobard.conf(5), for the node of this number. */
-void graph_print_neighbours(FILE *out, const struct graph_subject *subject, uint32_t node);
+/*
+ * The neighbour sections of isobard.conf(5), for the node of this number.  -EINVAL: one has
+ * a name that is none there.
+ */
+int graph_print_neighbours(FILE *out, const struct graph_subject *subject, uint32_t node,
+			   struct error *reterr);
 
 #endif

@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
+#include "agent/conf/confvalue.h"
 #include "agent/sim/graph.h"
 
 static const char *weights_name(enum iso_weights_kind kind)
@@ -134,7 +135,8 @@ void graph_print_edges(FILE *out, const struct graph_subject *subject)
 			graph_name(&subject->names, graph->edges[k].high, high));
 }
 
-void graph_print_neighbours(FILE *out, const struct graph_subject *subject, uint32_t node)
+int graph_print_neighbours(FILE *out, const struct graph_subject *subject, uint32_t node,
+			   struct error *reterr)
 {
 	const struct iso_graph *graph = subject->graph;
 	char name[GRAPH_NAME_BYTES];
@@ -145,7 +147,10 @@ void graph_print_neighbours(FILE *out, const struct graph_subject *subject, uint
 		if (edge.low != node && edge.high != node)
 			continue;
 		graph_name(&subject->names, edge.low == node ? edge.high : edge.low, name);
-		fprintf(out, "neighbour %s {\n\taddress = tcp://IP-OF-%s:7400\n", name, name);
-		fprintf(out, "\tpublic-key = 'KEY-OF-%s'\n}\n", name);
+		if (confvalue_check_name(name, sizeof(name), reterr) < 0)
+			return error_wrap(reterr, "isobard.conf takes no such node");
+		fprintf(out, "neighbour %s {\n\taddress = tcp://IP-OF-%s:PORT\n", name, name);
+		fprintf(out, "\tpublic-key = /etc/isobar/%s.pub\n}\n", name);
 	}
+	return 0;
 }

@@ -88,25 +88,25 @@ jq -e '.command == "graph" and .graph == "exponential" and .edges == 56 and .deg
 run "$sim" graph --kind line --names oslo,rome,paris --neighbours rome
 ends 0
 out 'neighbour oslo {
-	address = tcp://IP-OF-oslo:7400
-	public-key = '\''KEY-OF-oslo'\''
+	address = tcp://IP-OF-oslo:PORT
+	public-key = /etc/isobar/oslo.pub
 }
 neighbour paris {
-	address = tcp://IP-OF-paris:7400
-	public-key = '\''KEY-OF-paris'\''
+	address = tcp://IP-OF-paris:PORT
+	public-key = /etc/isobar/paris.pub
 }'
-"$top_builddir/agent/isobarctl" keygen --output rome >/dev/null
-# shellcheck disable=SC2016 # a key, no command
-oslo='Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID'
-paris='rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7'
+for name in oslo rome paris; do
+	"$top_builddir/agent/isobarctl" keygen --output $name >/dev/null
+done
 {
 	printf 'cluster = c\nbudget = 3cpu\nnode = rome\nendowment = 1cpu\ncgroup = /c/rome\n'
 	printf 'listen = tcp://192.0.2.2:7400\nsecret-key = %s\n' "$work/rome.key"
 	cat stdout
 } >conf
-run "$top_builddir/agent/isobard" -n -f conf
-[ "$actual" -ne 0 ] || complain 'isobard takes what is not filled in'
-sed "s/IP-OF-oslo/192.0.2.1/; s/IP-OF-paris/192.0.2.3/; s|KEY-OF-oslo|$oslo|; s|KEY-OF-paris|$paris|" conf >filled
+sed "s|/etc/isobar|$work|" conf >with-keys
+run "$top_builddir/agent/isobard" -n -f with-keys
+[ "$actual" -ne 0 ] || complain 'isobard takes addresses that are not filled in'
+sed 's/IP-OF-oslo:PORT/192.0.2.1:7400/; s/IP-OF-paris:PORT/192.0.2.3:7400/' with-keys >filled
 run "$top_builddir/agent/isobard" -n -f filled
 ends 0
 run "$sim" graph --kind star --nodes 3 --neighbours node2
@@ -134,6 +134,10 @@ ends 1
 err "isobar-sim: no node 'node4'"
 run "$sim" graph --kind ring --nodes 4 --neighbours node03
 ends 1
+printf 'a b{\n' >braces
+run "$sim" graph --file braces --neighbours a
+ends 1
+grep -q "isobard.conf takes no such node: 'b{'" stderr || complain "it says $(cat stderr)"
 run "$sim" graph --file nowhere
 ends 1
 err 'isobar-sim: open nowhere: No such file or directory'
