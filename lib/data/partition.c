@@ -33,7 +33,8 @@ static bool sizes_valid(const struct iso_partition_config *config, uint32_t samp
 static bool kind_valid(const struct iso_partition_config *config)
 {
 	switch (config->kind) {
-	case ISO_PARTITION_IID: return true;
+	case ISO_PARTITION_IID:
+	case ISO_PARTITION_BLOCKS: return true;
 	case ISO_PARTITION_DIRICHLET:
 		return config->classes > 0 && config->classes <= CLASSES_MAX && config->alpha > 0 &&
 		       config->alpha < HUGE_VAL;
@@ -257,7 +258,8 @@ enum iso_status iso_partition(const struct iso_partition_config *config, const u
 	struct iso_rng rng = { config->seed };
 	for (uint32_t i = 0; i < samples; i++)
 		ret_order[i] = i;
-	iso_draw_shuffle(&rng, ret_order, samples);
+	if (config->kind != ISO_PARTITION_BLOCKS)
+		iso_draw_shuffle(&rng, ret_order, samples);
 	if (config->kind == ISO_PARTITION_OVERLAP)
 		memcpy(ret_order + samples, ret_order, samples * sizeof(*ret_order));
 	return ISO_OK;

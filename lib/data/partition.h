@@ -17,8 +17,9 @@ enum iso_partition_kind {
 	ISO_PARTITION_IID = 1,	 /* a random split */
 	ISO_PARTITION_DIRICHLET, /* a split with class proportions ~ Dirichlet(alpha) */
 	ISO_PARTITION_OVERLAP,	 /* equal random parts, each of a fraction of all samples */
+	ISO_PARTITION_BLOCKS,	 /* the samples as they come, one block after the other */
 };
-#define ISO_PARTITION_KIND_LAST ISO_PARTITION_OVERLAP
+#define ISO_PARTITION_KIND_LAST ISO_PARTITION_BLOCKS
 
 struct iso_partition_config {
 	enum iso_partition_kind kind;
@@ -65,7 +66,7 @@ size_t iso_partition_room(const struct iso_partition_config *config, uint32_t sa
 
 /*
  * Fills ret_order[iso_partition_room()]: the samples of a part are where
- * iso_partition_part() says, in random order.
+ * iso_partition_part() says, in random order but for blocks.
  * Dirichlet (as in the experiments of Ringleader ASGD): the samples are
  * trimmed to what the parts have together, proportionally per class; part j draws
  * p ~ Dirichlet(alpha), takes largest-remainder rounding of p * size from the
@@ -75,6 +76,7 @@ size_t iso_partition_room(const struct iso_partition_config *config, uint32_t sa
  * (j / parts)-th on.  So each part is a random choice, yet all samples are in
  * equally many parts, give or take one, and the mean over the parts is that over
  * the samples.
+ * Blocks are how the code of S-ADDOPT and Push-SAGA splits its images; the seed is not used.
  * ISO_E_RANGE: iso_partition_check(), or a label out of range.  labels are read for
  * Dirichlet only.
  */

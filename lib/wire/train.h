@@ -81,7 +81,7 @@ struct iso_train_welcome {
 	uint32_t classes;         /* 0: the targets are numbers */
 	uint32_t hidden;          /* MLP: units of the hidden layer; else 0 */
 	uint32_t samples_max;     /* of a mini-batch: no task is larger */
-	uint32_t partition;       /* enum iso_partition_kind */
+	uint32_t partition;       /* enum iso_partition_kind but BLOCKS */
 	uint64_t partition_seed;
 	double alpha;             /* of Dirichlet; overlap: the fraction of all samples in a part */
 	double l2;

@@ -126,6 +126,27 @@ START_TEST(parts_of_three_quarters)
 }
 END_TEST
 
+START_TEST(blocks_are_the_samples_as_they_come)
+{
+	static const uint32_t sizes[] = { 2, 1, 3 };
+	struct iso_partition_config config = {
+		.kind = ISO_PARTITION_BLOCKS,
+		.parts = 3,
+		.seed = 5,
+	};
+
+	ck_assert_ok(iso_partition(&config, NULL, 100, workspace, order));
+	for (uint32_t i = 0; i < 100; i++)
+		ck_assert_uint_eq(order[i], i);
+	ck_assert_uint_eq(iso_partition_part(&config, 100, 2).first, 66);
+	config.sizes = sizes;
+	ck_assert_ok(iso_partition(&config, NULL, 100, workspace, order));
+	ck_assert_uint_eq(iso_partition_part(&config, 100, 2).first, 33 + 16);
+	ck_assert_uint_eq(iso_partition_part(&config, 100, 2).count, 50);
+	ck_assert_uint_eq(order[49], 49);
+}
+END_TEST
+
 START_TEST(what_leaves_a_part_without_samples_is_refused)
 {
 	static const uint32_t none[] = { 3, 0, 2 }, zeros[] = { 0, 0, 0 }, scanty[] = { 1, 1, 400 },
@@ -173,6 +194,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, unequal_parts_are_disjoint_and_of_their_sizes);
 	tcase_add_test(tcase, overlapping_parts_see_their_fraction_and_all_samples_equally_often);
 	tcase_add_test(tcase, parts_of_three_quarters);
+	tcase_add_test(tcase, blocks_are_the_samples_as_they_come);
 	tcase_add_test(tcase, what_leaves_a_part_without_samples_is_refused);
 	suite_add_tcase(suite, tcase);
 	return suite;
