@@ -6,9 +6,10 @@
 
 #define RHO_MAX 8.0
 
-/* Shares of the two bounds that the safe rates use. */
-#define SAFE_ALPHA 0.5
-#define SAFE_STEP  0.5
+/* Shares of the bounds that the rates use; measured, see step.h. */
+#define SAFE_ALPHA   0.5
+#define SAFE_STEP    0.8
+#define CONVEX_ALPHA 0.7
 
 enum iso_status iso_track_facts_check(const struct iso_track_facts *facts)
 {
@@ -45,12 +46,39 @@ double iso_track_step_max(const struct iso_track_facts *facts, double alpha)
 	return 2 / fastest;
 }
 
-void iso_track_rates_safe(const struct iso_track_facts *facts, struct iso_track_rates *ret_rates)
+double iso_track_alpha_ceiling(const struct iso_track_facts *facts, double step)
 {
-	double alpha = SAFE_ALPHA * iso_track_alpha_max(facts);
+	double laplacian = facts->lambda_max * iso_track_sector(facts->rho);
+	double fastest = 2 / step;
 
+	assert(iso_track_facts_check(facts) == ISO_OK);
+	assert(step > 0);
+	if (fastest <= laplacian)
+		return 0;
+	return (fastest - laplacian) * (fastest - laplacian) / (fastest * facts->curvature);
+}
+
+static void set_rates(const struct iso_track_facts *facts, double alpha,
+		      struct iso_track_rates *ret_rates)
+{
 	ret_rates->step = SAFE_STEP * iso_track_step_max(facts, alpha);
 	ret_rates->alpha = alpha;
 	assert(ret_rates->step > 0);
 	assert(ret_rates->alpha > 0);
+}
+
+void iso_track_rates_safe(const struct iso_track_facts *facts, struct iso_track_rates *ret_rates)
+{
+	set_rates(facts, SAFE_ALPHA * iso_track_alpha_max(facts), ret_rates);
+}
+
+void iso_track_rates_convex(const struct iso_track_facts *facts, double mean_curvature,
+			    struct iso_track_rates *ret_rates)
+{
+	assert(mean_curvature > 0);
+	assert(mean_curvature <= facts->curvature);
+	set_rates(facts,
+		  CONVEX_ALPHA * iso_track_alpha_max(facts) *
+		      sqrt(facts->curvature / mean_curvature),
+		  ret_rates);
 }

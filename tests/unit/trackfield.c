@@ -75,7 +75,8 @@ void trackfield_draw(struct trackfield *field, uint32_t rank, struct iso_rng *rn
 			double direction[M], square = 0;
 
 			for (uint32_t k = 0; k < M; k++) {
-				direction[k] = symmetric(rng);
+				/* All directions are somebody's, or the sum has no curvature. */
+				direction[k] = symmetric(rng) + ((i + r) % M == k ? 2 : 0);
 				square += direction[k] * direction[k];
 			}
 			for (uint32_t k = 0; k < M; k++)
