@@ -155,6 +155,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/train/worker_part.c %D%/train/worker_part.h \
 	%D%/train/worker_points.c %D%/train/worker_points.h \
 	%D%/train/worker_pool.c %D%/train/worker_pool.h \
+	%D%/train/worker_queue.c %D%/train/worker_queue.h \
 	%D%/train/worker_session.c %D%/train/worker_session.h \
 	%D%/train/workerlink.c %D%/train/workerlink.h
 %C%_libagent_a_CPPFLAGS = $(AM_CPPFLAGS) -DISO_SCENARIODIR='"$(pkgdatadir)/scenarios"' $(LIBBPF_CFLAGS) $(CONFUSE_CFLAGS) $(JANSSON_CFLAGS) \

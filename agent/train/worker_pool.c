@@ -13,14 +13,8 @@
 #include <unistd.h>
 
 #include "agent/train/worker_points.h"
+#include "agent/train/worker_queue.h"
 #include "lib/wire/worker.h"
-
-struct entry {
-	struct task task;
-	struct point *point;
-	struct entry *next;
-	struct task_result result; /* once it is done */
-};
 
 struct thread {
 	struct pool *pool;
@@ -53,9 +47,7 @@ struct pool {
 	bool has_lesson;
 	uint64_t lesson_number; /* counts from 1 */
 	struct points points;
-	struct entry *queue, **queue_end;
-	uint32_t queued;
-	struct entry *done, **done_end;
+	struct queue queue, done;
 	struct thread threads[POOL_THREADS_MAX];
 };
 
@@ -70,42 +62,6 @@ static void wake_owner(struct pool *pool)
 	uint64_t one = 1;
 
 	(void)!write(pool->fd, &one, sizeof(one));
-}
-
-/* With the lock held, or alone. */
-static void entry_free(struct pool *pool, struct entry *entry)
-{
-	points_release(&pool->points, entry->point);
-	free(entry->result.gradient);
-	free(entry);
-}
-
-static void push(struct entry ***end, struct entry *entry)
-{
-	entry->next = NULL;
-	**end = entry;
-	*end = &entry->next;
-}
-
-static struct entry *pop(struct entry **first, struct entry ***end)
-{
-	struct entry *entry = *first;
-
-	if (entry != NULL) {
-		*first = entry->next;
-		if (*first == NULL)
-			*end = first;
-	}
-	return entry;
-}
-
-static void forget_queue(struct pool *pool)
-{
-	struct entry *entry;
-
-	while ((entry = pop(&pool->queue, &pool->queue_end)) != NULL)
-		entry_free(pool, entry);
-	pool->queued = 0;
 }
 
 static bool is_unwanted(void *context)
@@ -140,12 +96,11 @@ static struct entry *wait_for_task(struct thread *thread)
 			return NULL;
 		change_clock(thread);
 		bool is_active = thread->index < pool->active;
-		if (is_active && pool->queue != NULL)
+		if (is_active && pool->queue.count > 0)
 			break;
 		pthread_cond_wait(is_active ? &pool->work : &pool->rest, &pool->lock);
 	}
-	pool->queued--;
-	return pop(&pool->queue, &pool->queue_end);
+	return queue_pop(&pool->queue);
 }
 
 /* Without the lock; the lesson cannot change while a thread is running. */
@@ -189,7 +144,7 @@ static void *thread_main(void *argument)
 		pthread_mutex_lock(&pool->lock);
 		thread->running = NULL;
 		pool->running--;
-		push(&pool->done_end, entry);
+		queue_push(&pool->done, entry);
 		pthread_cond_signal(&pool->idle);
 		wake_owner(pool);
 	}
@@ -213,8 +168,8 @@ int pool_open(uint32_t threads_max, const struct cpuclock_map *map, struct pool 
 	pthread_cond_init(&pool->idle, NULL);
 	pool->map = map;
 	pool->active = 1;
-	pool->queue_end = &pool->queue;
-	pool->done_end = &pool->done;
+	queue_init(&pool->queue);
+	queue_init(&pool->done);
 	pool->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	int r = pool->fd < 0 ? -errno : 0;
 
@@ -242,8 +197,6 @@ int pool_open(uint32_t threads_max, const struct cpuclock_map *map, struct pool 
 
 struct pool *pool_close(struct pool *pool)
 {
-	struct entry *entry;
-
 	if (pool == NULL)
 		return NULL;
 	pthread_mutex_lock(&pool->lock);
@@ -254,9 +207,8 @@ struct pool *pool_close(struct pool *pool)
 		pthread_join(pool->threads[i].id, NULL);
 		desk_close(&pool->threads[i].desk);
 	}
-	forget_queue(pool);
-	while ((entry = pop(&pool->done, &pool->done_end)) != NULL)
-		entry_free(pool, entry);
+	queue_forget(&pool->queue, NULL, NULL, &pool->points);
+	queue_forget(&pool->done, NULL, NULL, &pool->points);
 	points_forget(&pool->points);
 	if (pool->fd >= 0)
 		close(pool->fd);
@@ -284,16 +236,13 @@ void pool_set_active(struct pool *pool, uint32_t threads)
 
 void pool_set_lesson(struct pool *pool, const struct lesson *lesson)
 {
-	struct entry *entry;
-
 	pthread_mutex_lock(&pool->lock);
-	forget_queue(pool);
+	queue_forget(&pool->queue, NULL, NULL, &pool->points);
 	for (uint32_t i = 0; i < pool->threads_count; i++)
 		pool->threads[i].abandon = true;
 	while (pool->running > 0)
 		pthread_cond_wait(&pool->idle, &pool->lock);
-	while ((entry = pop(&pool->done, &pool->done_end)) != NULL)
-		entry_free(pool, entry);
+	queue_forget(&pool->done, NULL, NULL, &pool->points);
 	points_forget(&pool->points);
 	pool->has_lesson = lesson != NULL;
 	if (lesson != NULL) {
@@ -317,10 +266,10 @@ int pool_set_point(struct pool *pool, uint64_t version, float *params)
 /* Whether the task is waiting, running or done and not taken yet. */
 static bool has_task(const struct pool *pool, const struct task *task)
 {
-	for (const struct entry *entry = pool->queue; entry != NULL; entry = entry->next)
+	for (const struct entry *entry = pool->queue.first; entry != NULL; entry = entry->next)
 		if (entry->task.term == task->term && entry->task.task == task->task)
 			return true;
-	for (const struct entry *entry = pool->done; entry != NULL; entry = entry->next)
+	for (const struct entry *entry = pool->done.first; entry != NULL; entry = entry->next)
 		if (!entry->result.abandoned && entry->result.task.term == task->term &&
 		    entry->result.task.task == task->task)
 			return true;
@@ -353,15 +302,14 @@ int pool_submit(struct pool *pool, const struct task *task)
 		r = -ENODATA;
 	else if (!task_fits(task, &pool->lesson))
 		r = -ERANGE;
-	else if (pool->queued == POOL_TASKS_MAX)
+	else if (pool->queue.count == POOL_TASKS_MAX)
 		r = -ENOSPC;
 	else if ((entry = calloc(1, sizeof(*entry))) == NULL)
 		r = -ENOMEM;
 	if (r == 0) {
 		entry->task = *task;
 		entry->point = point;
-		push(&pool->queue_end, entry);
-		pool->queued++;
+		queue_push(&pool->queue, entry);
 		pthread_cond_signal(&pool->work);
 	} else {
 		points_release(&pool->points, point);
@@ -370,9 +318,7 @@ int pool_submit(struct pool *pool, const struct task *task)
 	return r;
 }
 
-/* Whether a task is one of those that a cancel means. */
-typedef bool match_fn(const struct task *task, const struct task *wanted);
-
+/* Those that a cancel means. */
 static bool is_same(const struct task *a, const struct task *b)
 {
 	return a->term == b->term && a->task == b->task && a->attempt <= b->attempt;
@@ -390,21 +336,10 @@ static bool is_any(const struct task *task, const struct task *nothing)
 	return true;
 }
 
-static void cancel(struct pool *pool, match_fn *match, const struct task *wanted)
+static void cancel(struct pool *pool, queue_match_fn *match, const struct task *wanted)
 {
-	struct entry **link, *entry;
-
 	pthread_mutex_lock(&pool->lock);
-	for (link = &pool->queue; (entry = *link) != NULL;) {
-		if (!match(&entry->task, wanted)) {
-			link = &entry->next;
-			continue;
-		}
-		*link = entry->next;
-		pool->queued--;
-		entry_free(pool, entry);
-	}
-	pool->queue_end = link;
+	queue_forget(&pool->queue, match, wanted, &pool->points);
 	for (uint32_t i = 0; i < pool->threads_count; i++) {
 		struct thread *thread = &pool->threads[i];
 
@@ -438,11 +373,11 @@ bool pool_take(struct pool *pool, struct task_result *ret_result)
 
 	(void)!read(pool->fd, &wakes, sizeof(wakes));
 	pthread_mutex_lock(&pool->lock);
-	struct entry *entry = pop(&pool->done, &pool->done_end);
+	struct entry *entry = queue_pop(&pool->done);
 	if (entry != NULL) {
 		*ret_result = entry->result;
 		entry->result.gradient = NULL;
-		entry_free(pool, entry);
+		entry_free(entry, &pool->points);
 	}
 	pthread_mutex_unlock(&pool->lock);
 	return entry != NULL;
@@ -456,10 +391,7 @@ int pool_untake(struct pool *pool, const struct task_result *result)
 		return -ENOMEM;
 	entry->result = *result;
 	pthread_mutex_lock(&pool->lock);
-	entry->next = pool->done;
-	pool->done = entry;
-	if (entry->next == NULL)
-		pool->done_end = &entry->next;
+	queue_push_first(&pool->done, entry);
 	pthread_mutex_unlock(&pool->lock);
 	return 0;
 }
