@@ -157,6 +157,8 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/train/worker_pool.c %D%/train/worker_pool.h \
 	%D%/train/worker_queue.c %D%/train/worker_queue.h \
 	%D%/train/worker_session.c %D%/train/worker_session.h \
+	%D%/train/worker_session_private.h \
+	%D%/train/worker_session_work.c \
 	%D%/train/workerlink.c %D%/train/workerlink.h
 %C%_libagent_a_CPPFLAGS = $(AM_CPPFLAGS) -DISO_SCENARIODIR='"$(pkgdatadir)/scenarios"' $(LIBBPF_CFLAGS) $(CONFUSE_CFLAGS) $(JANSSON_CFLAGS) \
 	$(ZMQ_CFLAGS) $(CGROUP_CFLAGS) $(CAPNG_CFLAGS) $(SYSTEMD_CFLAGS)
