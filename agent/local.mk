@@ -115,6 +115,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/track/modelfile.c %D%/track/modelfile.h \
 	%D%/track/plan.c %D%/track/plan.h \
 	%D%/track/plan_options.c \
+	%D%/track/probe.c %D%/track/probe.h \
 	%D%/track/track.c %D%/track/track.h %D%/track/track_private.h \
 	%D%/track/track_open.c \
 	%D%/track/track_report.c \

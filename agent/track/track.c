@@ -111,15 +111,33 @@ static void send_frame(struct track *track, const struct iso_peer_action *action
 			      action->payload_size > 0 ? 2 : 1);
 }
 
+static void fail_gradient(struct track *track, int code)
+{
+	if (code == -EDOM)
+		error_set(&track->failure, code,
+			  "round %llu: loss, gradient or model are no finite numbers any more: "
+			  "step or alpha of the plan are too large",
+			  (unsigned long long)track->round);
+	else
+		error_errno(&track->failure, code, "gradient of round %llu",
+			    (unsigned long long)track->round);
+	track_fail(track);
+}
+
+static void start_gradient(struct track *track, const double *at)
+{
+	int r = gradient_start(track->gradient, track->round, at);
+
+	if (r < 0)
+		fail_gradient(track, r);
+}
+
 static void begin_gradient(struct track *track, const struct iso_peer_action *action)
 {
-	if (gradient_start(track->gradient, action->round, action->y) == 0) {
-		track->gradient_out = action->gradient;
-		return;
-	}
-	error_errno(&track->failure, -ENOMEM, "gradient of round %llu",
-		    (unsigned long long)action->round);
-	track_fail(track);
+	track->gradient_out = action->gradient;
+	track->y = action->y;
+	track->round = action->round;
+	start_gradient(track, action->y);
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -187,35 +205,48 @@ bool track_on_frame(void *context, uint32_t neighbour, const struct link_part *p
 	return status == ISO_OK || status == ISO_E_STALE;
 }
 
+/* Hands on a gradient with the loss at the same point. */
+static int hand_on(struct track *track, uint64_t now_ns, const double *gradient, double loss)
+{
+	memcpy(track->gradient_out, gradient, track->local.params * sizeof(*gradient));
+	return iso_peer_gradient(track->peer, now_ns, loss, probe_curvature(&track->probe)) ==
+		       ISO_OK
+		   ? 0
+		   : -EDOM;
+}
+
+/* The first gradient waits for some more of them, which tell L. */
+static int go_on_probing(struct track *track, uint64_t now_ns)
+{
+	struct probe *probe = &track->probe;
+	const double *values = gradient_values(track->gradient);
+	const double *next =
+	    probe->y == NULL ? probe_begin(probe, track->y, values, gradient_loss(track->gradient))
+			     : probe_next(probe, values);
+
+	if (next != NULL) {
+		start_gradient(track, next);
+		return 0;
+	}
+	log_info("curvature %.3g, at most %.3g", probe_curvature(probe), probe->bound);
+	return hand_on(track, now_ns, probe->base, probe->base_loss);
+}
+
 void track_on_results(struct track *track)
 {
-	uint64_t now_ns = clock_now_ns(), round = iso_peer_round(track->peer);
+	uint64_t now_ns = clock_now_ns();
 	int r = gradient_take(track->gradient);
 
 	if (r == 0 || track->failure.code != 0)
 		return;
-	if (r == 1) {
-		memcpy(track->gradient_out, gradient_values(track->gradient),
-		       track->local.params * sizeof(*track->gradient_out));
-		if (iso_peer_gradient(track->peer, now_ns, gradient_loss(track->gradient),
-				      track->curvature) != ISO_OK)
-			r = -EDOM;
-	}
-	if (r == -EDOM) {
-		error_set(&track->failure, r,
-			  "round %llu: loss, gradient or model are no finite numbers any more: "
-			  "step or alpha of the plan are too large",
-			  (unsigned long long)round);
-		track_fail(track);
-		return;
-	}
-	if (r < 0) {
-		error_errno(&track->failure, r, "gradient of round %llu",
-			    (unsigned long long)round);
-		track_fail(track);
-		return;
-	}
-	track_act(track, now_ns);
+	if (r == 1)
+		r = track->probe.is_done ? hand_on(track, now_ns, gradient_values(track->gradient),
+						   gradient_loss(track->gradient))
+					 : go_on_probing(track, now_ns);
+	if (r < 0)
+		fail_gradient(track, r);
+	else
+		track_act(track, now_ns);
 }
 
 void track_on_timer(struct loop_source *source, short revents)

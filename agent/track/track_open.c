@@ -83,9 +83,11 @@ static int open_local(struct track *track, struct error *reterr)
 				 "the model has %u parameters, at most %u can be "
 				 "learnt by a plan",
 				 track->local.params, ISO_PEER_PARAMS_MAX);
-	track->curvature = curvature_of(&track->local);
-	if (!(track->curvature > 0) || !isfinite(track->curvature))
+	double bound = curvature_of(&track->local);
+	if (!(bound > 0) || !isfinite(bound))
 		return error_set(reterr, -EDOM, "the data have no finite size");
+	if (probe_open(track->local.params, bound, &track->probe) < 0)
+		return error_errno(reterr, -ENOMEM, "model");
 	track->plan_digest = plan_digest(&track->plan, track->config.data->checksum);
 	log_info("plan '%s': node %s, part %d of %u with %u samples, model %s of %u parameters, "
 		 "quantiser %s, digest %016llx",
@@ -338,6 +340,7 @@ struct track *track_close(struct track *track)
 	evaluation_close(track->evaluation);
 	dataset_close(&track->test);
 	gradient_close(track->gradient);
+	probe_close(&track->probe);
 	local_close(&track->local);
 	free(track->memory);
 	free(track->rounded);

@@ -5,6 +5,7 @@
 #include "agent/track/gradient.h"
 #include "agent/track/local.h"
 #include "agent/track/plan.h"
+#include "agent/track/probe.h"
 #include "agent/track/track.h"
 #include "agent/train/evaluate.h"
 #include "lib/track/peer.h"
@@ -25,10 +26,12 @@ struct track {
 	struct plan plan;
 	uint64_t plan_digest;
 	struct local local;
-	double curvature;
+	struct probe probe; /* L, before the first gradient is handed on */
 	struct gradient *gradient;
 	double *gradient_out; /* the peer's, while one is computed */
-	void *memory;	      /* of the peer */
+	const double *y;      /* ... and where */
+	uint64_t round;
+	void *memory; /* of the peer */
 	struct iso_peer *peer;
 	struct link *link;
 	struct track_edge edges[LINK_NEIGHBOURS_MAX];

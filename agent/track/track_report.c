@@ -43,9 +43,9 @@ void track_log_edges(struct track *track)
 static void tell_measure(struct workerlink *link, enum iso_worker_measure what, double value)
 {
 	if (isfinite(value))
-		(void)workerlink_send(link, &(struct iso_worker_record){
-						.type = ISO_WORKER_MEASURE,
-						.measure = { value, what } });
+		(void)workerlink_send(link,
+				      &(struct iso_worker_record){ .type = ISO_WORKER_MEASURE,
+								   .measure = { value, what } });
 }
 
 static enum iso_worker_phase phase_of(const struct iso_peer_status *status)
@@ -62,11 +62,10 @@ static void tell(const struct track *track, struct workerlink *link, uint32_t th
 	uint32_t there = status->live + status->done, count = 0;
 	const struct evaluation_point *points = NULL;
 
-	(void)workerlink_send(link,
-			      &(struct iso_worker_record){
-				  .type = ISO_WORKER_PROGRESS,
-				  .progress = { gradient_pieces(track->gradient), threads,
-						there > 0 } });
+	(void)workerlink_send(
+	    link, &(struct iso_worker_record){
+		      .type = ISO_WORKER_PROGRESS,
+		      .progress = { gradient_pieces(track->gradient), threads, there > 0 } });
 	(void)workerlink_send(link, &(struct iso_worker_record){
 					.type = ISO_WORKER_ROUND,
 					.round = { status->round, there, phase_of(status) } });

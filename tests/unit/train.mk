@@ -6,6 +6,7 @@ unit_tests += \
 	tests/unit/part \
 	tests/unit/plan \
 	tests/unit/pool \
+	tests/unit/probe \
 	tests/unit/profile \
 	tests/unit/session \
 	tests/unit/track_plan \
