@@ -76,6 +76,8 @@ static void usage(FILE *to)
 	fputs(
 	    "  --alpha NUMBER     of the partition dirichlet: the smaller, the less alike (0.5)\n"
 	    "  --learning-rate X  step size (what suits the method)\n"
+	    "  --decentralised    without a coordinator: the workers of neighbours learn together,\n"
+	    "                     one node is killed and returns\n"
 	    "  --compare LIST     METHOD+ALLOCATION,METHOD,+ALLOCATION: one run after the other,\n"
 	    "                     and a table of what each cost and reached\n"
 	    "  --data DIRECTORY   the data set (/usr/share/datasets/fashion-mnist)\n"
@@ -156,6 +158,7 @@ static void parse_one(struct options *options, int option, const char *value)
 	case 'd': options->data = value; break;
 	case 'j': options->json_path = value; break;
 	case 'p': options->plot_path = value; break;
+	case 'D': options->training.is_decentralised = true; break;
 	case 'k': options->keep = true; break;
 	case 'y':
 		options->dry_run = true;
@@ -179,6 +182,7 @@ static struct options parse(int argc, char **argv, struct compare *ret_compare)
 		{ "learning-rate", required_argument, NULL, 'l' },
 		{ "profile", required_argument, NULL, 'P' },
 		{ "compare", required_argument, NULL, 'c' },
+		{ "decentralised", no_argument, NULL, 'D' },
 		{ "data", required_argument, NULL, 'd' },
 		{ "json", required_argument, NULL, 'j' },
 		{ "plot", required_argument, NULL, 'p' },
@@ -214,6 +218,12 @@ static struct options parse(int argc, char **argv, struct compare *ret_compare)
 		must_be_writable("profile", options.training.profile);
 	if (options.plot_path != NULL)
 		must_be_writable("plot", options.plot_path);
+	if (options.training.is_decentralised &&
+	    (list != NULL || options.training.method != NULL ||
+	     options.training.allocation != NULL || options.training.profile != NULL ||
+	     options.training.learning_rate != NULL))
+		refuse("--decentralised: method, allocation, learning rate, profile and "
+		       "comparisons are a coordinator's");
 	if (training_check(&options, &error) != 0 ||
 	    (list != NULL && compare_parse(list, &options, ret_compare, &error) != 0))
 		refuse("%s", error.text);

@@ -18,6 +18,7 @@
  *   demo.c       options, and the guard that cleans up whatever happens
  *   run.c        one run: start, three phases with a co-tenant in the middle, stop
  *   setup.c      directories, keys, ports, configuration files
+ *   together.c   without a coordinator: the plan, who is killed, what all have learnt
  *   training.c   the coordinator's configuration; account.c: what training cost
  *   groups.c     cgroups, v1 or v2
  *   processes.c  the programs
@@ -33,6 +34,7 @@
 
 /* What is trained and how, in the words of isobar-coordinator.conf(5); NULL: as it is there. */
 struct training_options {
+	bool is_decentralised; /* no coordinator: by a plan, tests/demo/together.h */
 	const char *method, *allocation, *partition;
 	const char *alpha;	   /* of a Dirichlet partition */
 	const char *learning_rate; /* NULL: what suits the method here */
@@ -61,7 +63,7 @@ struct node {
 	char worker_key[CURVE_KEY_BYTES]; /* the public one of its worker */
 	char group[DEMO_PATH_BYTES];	  /* its cgroup in the file system; "" in a dry run */
 	uint64_t endowment_ucpu;
-	unsigned port;
+	unsigned port, worker_port;
 	struct child isobard;
 	struct quota_files quota;
 	struct usage usage;
@@ -92,6 +94,11 @@ struct demo {
 	int signal_fd;	   /* what ends the run, and SIGCHLD */
 	int signal;	   /* that ended it; 0: none */
 	json_t *observed;  /* its newest line; the summary at the end; NULL: none */
+	json_t *agreement; /* what the referee says of all models; NULL: nothing */
+	unsigned killed;   /* without a coordinator: who is killed and returns, */
+	bool is_down;	   /* ... whether it is killed now */
+	double killed_s, returned_s;
+	int64_t killed_round;
 	json_t *training;  /* the coordinator's newest status; NULL: none */
 	uint64_t start_ns; /* of the first phase */
 	double ready_s;	   /* from the first program's start until then */

@@ -96,6 +96,18 @@ claim 'delays' '.[0].account | .delay_max <= .delay_limit - 1'
 claim 'delays of ringleader' '.[1].account.delay_max <= 4'
 claim 'a step for each' 'all(.[]; .account | .steps > 20 and .gradients.used >= .steps and .accuracy > 0.3)'
 
+# Without a coordinator; one of the nodes is killed and returns.
+"$demo" --decentralised --seconds 14 --nodes 3 --budget 0.6cpu --json "$work/json" >"$work/out" 2>&1 &
+pid=$!
+wait $pid || fail "the decentralised run: exit status $?"
+nothing_left $pid 'the decentralised run'
+claim 'held' '.held'
+claim 'agreement' '.agreement | .spread <= 1e-3 and (.nodes | length == 3 and all(.round > 50)) and .accuracy > 0.3'
+claim 'one machine' '.agreement.central.accuracy > 0.75'
+claim 'the killed one' '[.checks[] | select(.name == "the killed node goes on") | .held] == [true]'
+timeout 5 "$demo" --decentralised --method ringmaster >"$work/out" 2>&1
+[ $? = 2 ] || fail 'a method without a coordinator'
+
 ended_by INT guard 130
 ended_by KILL run 1
 ended_by KILL guard 137

@@ -11,6 +11,12 @@ noinst_PROGRAMS += %D%/observer
 %C%_observer_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_observer_LDADD = %D%/libobserver.a $(JANSSON_LIBS)
 
+# Judges what the nodes have learnt without a coordinator.
+noinst_PROGRAMS += %D%/referee
+%C%_referee_SOURCES = %D%/referee.c
+%C%_referee_CPPFLAGS = $(AM_CPPFLAGS) $(BLAS_CFLAGS) $(JANSSON_CFLAGS) $(ZMQ_CFLAGS)
+%C%_referee_LDADD = $(agent_libs) $(BLAS_LIBS) $(ZLIB_LIBS)
+
 noinst_PROGRAMS += %D%/cotenant
 %C%_cotenant_SOURCES = %D%/cotenant.c
 %C%_cotenant_LDADD =
@@ -33,6 +39,7 @@ noinst_LIBRARIES += %D%/libdemo.a
 	%D%/run.c %D%/run.h \
 	%D%/setup.c %D%/setup.h \
 	%D%/table.c %D%/table.h \
+	%D%/together.c %D%/together.h \
 	%D%/training.c %D%/training.h \
 	%D%/usage.c %D%/usage.h \
 	%D%/watch.c %D%/watch.h

@@ -12,6 +12,7 @@
 #include "agent/control/control.h"
 #include "lib/quantity.h"
 #include "tests/demo/ledger.h"
+#include "tests/demo/together.h"
 
 #define ANSWER_NS 1000000000u
 #define UNKNOWN	  ((double)NAN)
@@ -50,7 +51,8 @@ static int64_t count(const json_t *object, const char *key)
 	return json_is_integer(value) ? json_integer_value(value) : -1;
 }
 
-static void poll_node(struct node *node, struct node_sample *ret_sample)
+/* Returns the whole answer, a new reference; NULL: none. */
+static json_t *poll_node(struct node *node, struct node_sample *ret_sample)
 {
 	struct quota quota;
 	json_t *reply = ask(node->socket, "status");
@@ -66,7 +68,6 @@ static void poll_node(struct node *node, struct node_sample *ret_sample)
 		.restarts = count(json_object_get(reply, "worker"), "restarts"),
 	};
 	snprintf(ret_sample->state, sizeof(ret_sample->state), "%s", state != NULL ? state : "-");
-	json_decref(reply);
 	if (node->group[0] != '\0')
 		usage_update(&node->usage, node->group);
 	ret_sample->used_s = (double)node->usage.used_ns / ISO_NS_PER_S;
@@ -76,6 +77,7 @@ static void poll_node(struct node *node, struct node_sample *ret_sample)
 		if (quota.quota_us >= 0)
 			ret_sample->quota = (double)quota.quota_us / (double)quota.period_us;
 	}
+	return reply;
 }
 
 /* As of the observer's newest line, and at the quota of now since then. */
@@ -153,12 +155,23 @@ static void poll_ledgers(struct demo *demo, struct sample *sample)
 
 void poll_everybody(struct demo *demo, struct sample *ret_sample)
 {
+	json_t *statuses[HISTORY_NODES_MAX];
+
 	*ret_sample = (struct sample){ 0 };
 	for (unsigned i = 0; i < demo->options.nodes; i++)
-		poll_node(&demo->nodes[i], &ret_sample->nodes[i]);
+		statuses[i] = poll_node(&demo->nodes[i], &ret_sample->nodes[i]);
+	/* One that was started again answers: it is there. */
+	if (demo->nodes[demo->killed].isobard.pid != 0 && statuses[demo->killed] != NULL)
+		demo->is_down = false;
 	poll_observer(demo, ret_sample);
-	poll_training(demo, ret_sample);
-	poll_ledgers(demo, ret_sample);
+	if (demo->options.training.is_decentralised)
+		together_poll(statuses, demo, ret_sample);
+	else
+		poll_training(demo, ret_sample);
+	if (!demo->is_down)
+		poll_ledgers(demo, ret_sample);
+	for (unsigned i = 0; i < demo->options.nodes; i++)
+		json_decref(statuses[i]);
 }
 
 bool poll_ready(const struct demo *demo, const struct sample *sample, char ret_who[64])

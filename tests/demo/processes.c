@@ -100,14 +100,23 @@ static bool reap(struct child *child, int flags)
 	return child->pid == 0;
 }
 
+void child_ask(struct child *child)
+{
+	(void)child_check(child);
+	if (child->pid == 0)
+		return;
+	child_measure(child);
+	child->asked = true;
+	(void)kill(child->pid, SIGTERM);
+}
+
 void child_stop(struct child *child, unsigned timeout_ms)
 {
 	uint64_t end_ns = clock_now_ns() + (uint64_t)timeout_ms * 1000000;
 
-	if (child->pid == 0 || child_check(child))
+	child_ask(child);
+	if (child->pid == 0)
 		return;
-	child_measure(child);
-	(void)kill(child->pid, SIGTERM);
 	while (!reap(child, WNOHANG)) {
 		if (clock_now_ns() > end_ns) {
 			child->stubborn = true;
@@ -119,9 +128,18 @@ void child_stop(struct child *child, unsigned timeout_ms)
 	}
 }
 
+void child_kill(struct child *child)
+{
+	(void)child_check(child);
+	if (child->pid == 0)
+		return;
+	(void)kill(child->pid, SIGKILL);
+	(void)reap(child, 0);
+}
+
 bool child_check(struct child *child)
 {
-	if (child->pid > 0 && reap(child, WNOHANG))
+	if (child->pid > 0 && reap(child, WNOHANG) && !child->asked)
 		child->died = true;
 	return child->died;
 }

@@ -18,6 +18,7 @@ struct child {
 	char log[DEMO_PATH_BYTES]; /* its stderr */
 	pid_t pid;		   /* 0: not running */
 	int exit_status;	   /* as of waitpid(), once it has ended */
+	bool asked;		   /* to end */
 	bool died;		   /* ended though nobody asked it to */
 	bool stubborn;		   /* did not end when asked to and was killed */
 	uint64_t cpu_ns;	   /* newest reading while it ran */
@@ -39,6 +40,12 @@ int child_start(struct child *child, const char *name, const struct launch *laun
 
 /* Asks with SIGTERM; after timeout_ms it is killed.  Not running is fine. */
 void child_stop(struct child *child, unsigned timeout_ms);
+
+/* SIGTERM alone: it may end from now on; child_stop() waits for it. */
+void child_ask(struct child *child);
+
+/* SIGKILL, on purpose: it has not died then. */
+void child_kill(struct child *child);
 
 /* Takes note if it has ended meanwhile; true if it had died unasked. */
 bool child_check(struct child *child);

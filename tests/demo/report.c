@@ -9,6 +9,7 @@
 
 #include "lib/quantity.h"
 #include "tests/demo/account.h"
+#include "tests/demo/together.h"
 
 #define SPENT_WINDOW_S 10
 
@@ -94,12 +95,16 @@ void report_print(FILE *out, const struct demo *demo, const struct check *checks
 		(uintmax_t)options->seconds);
 	print_phases(out, demo);
 	print_accuracy(out, &demo->history);
-	account_print(out, demo);
+	if (options->training.is_decentralised)
+		together_print(out, demo);
+	else
+		account_print(out, demo);
 	print_spent(out, demo);
 	fputs("Overhead:\n", out);
 	for (unsigned i = 0; i < options->nodes; i++)
 		print_overhead(out, demo, &demo->nodes[i].isobard);
-	print_overhead(out, demo, &demo->coordinator);
+	if (demo->coordinator.name != NULL)
+		print_overhead(out, demo, &demo->coordinator);
 	if (!options->dry_run)
 		print_overhead(out, demo, &demo->observer);
 	fputs("Checks:\n", out);
@@ -229,7 +234,7 @@ static json_t *describe(const struct demo *demo, const struct check *checks, uns
 		json_array_append_new(samples, describe_sample(demo, &demo->history.samples[i]));
 	return json_pack(
 	    "{s:b, s:b, s:I, s:i, s:I, s:o, s:f, s:o, s:O?, s:{s:I, s:I, s:I, s:I}, "
-	    "s:o, s:O?, s:o, s:o, s:o}",
+	    "s:o, s:O?, s:O?, s:o, s:o, s:o}",
 	    "held", checks_held(checks, count), "dry_run", options->dry_run, "seconds",
 	    (json_int_t)options->seconds, "nodes", (int)options->nodes, "budget_ucpu",
 	    (json_int_t)options->budget_ucpu, "account", account_describe(demo), "ready_s",
@@ -237,7 +242,7 @@ static json_t *describe(const struct demo *demo, const struct check *checks, uns
 	    "ledger", "audits", (json_int_t)demo->ledger.audits, "unanswered",
 	    (json_int_t)demo->ledger.unanswered, "rereads", (json_int_t)demo->ledger.rereads,
 	    "failures", (json_int_t)demo->ledger.failures, "phases", describe_phases(demo),
-	    "training", demo->training, "spent", describe_spent(demo), "overhead",
+	    "training", demo->training, "agreement", demo->agreement, "spent", describe_spent(demo), "overhead",
 	    describe_overhead(demo), "samples", samples);
 }
 

@@ -19,6 +19,7 @@
 #include "tests/demo/report.h"
 #include "tests/demo/setup.h"
 #include "tests/demo/table.h"
+#include "tests/demo/together.h"
 #include "tests/demo/training.h"
 #include "tests/demo/watch.h"
 
@@ -85,18 +86,24 @@ static int init_node(const struct demo *demo, const struct node *node, const cha
 	return error_set(reterr, -EIO, "isobard --init of %s: %s", node->name, end);
 }
 
-static int start_node(const struct demo *demo, struct node *node, struct error *reterr)
+static int start_agent(const struct demo *demo, struct node *node, struct error *reterr)
 {
 	char config[DEMO_PATH_BYTES], log[DEMO_PATH_BYTES];
 
 	path_join(config, node->directory, "isobard.conf");
 	path_join(log, node->directory, "log");
-	int r = init_node(demo, node, config, reterr);
-	if (r != 0)
-		return r;
 	const char *argv[] = { program(demo, "agent/isobard"), "-f", config, NULL };
 	struct launch launch = { .argv = argv, .log = log, .group = demo->service_group };
 	return child_start(&node->isobard, node->name, &launch, reterr);
+}
+
+static int start_node(const struct demo *demo, struct node *node, struct error *reterr)
+{
+	char config[DEMO_PATH_BYTES];
+
+	path_join(config, node->directory, "isobard.conf");
+	int r = init_node(demo, node, config, reterr);
+	return r == 0 ? start_agent(demo, node, reterr) : r;
 }
 
 static int start_coordinator(struct demo *demo, struct error *reterr)
@@ -119,7 +126,7 @@ static int start_programs(struct demo *demo, struct error *reterr)
 {
 	int r = demo->options.dry_run ? 0 : start_observer(demo, reterr);
 
-	if (r == 0)
+	if (r == 0 && !demo->options.training.is_decentralised)
 		r = start_coordinator(demo, reterr);
 	for (unsigned i = 0; i < demo->options.nodes && r == 0; i++)
 		r = start_node(demo, &demo->nodes[i], reterr);
@@ -194,6 +201,27 @@ static int move_cotenant(struct demo *demo, double at_s, struct error *reterr)
 	return r;
 }
 
+/* Without a coordinator one node is killed, with its worker, and returns. */
+static int move_node(struct demo *demo, double at_s, const struct sample *sample,
+		     struct error *reterr)
+{
+	struct node *node = &demo->nodes[demo->killed];
+	double kill_s = (double)demo->options.seconds / TOGETHER_KILL_PART;
+
+	if (!demo->options.training.is_decentralised || demo->returned_s > 0)
+		return 0;
+	if (demo->killed_s == 0 && at_s >= kill_s) {
+		demo->killed_round = sample->nodes[demo->killed].tasks;
+		demo->killed_s = at_s;
+		demo->is_down = true;
+		child_kill(&node->isobard);
+	} else if (demo->killed_s > 0 && at_s >= demo->killed_s + TOGETHER_AWAY_S) {
+		demo->returned_s = at_s;
+		return start_agent(demo, node, reterr);
+	}
+	return 0;
+}
+
 /* Samples that are already late are left out, but not the one at the end. */
 static uint64_t next_sample(uint64_t at_ns, uint64_t end_ns)
 {
@@ -227,6 +255,9 @@ static int go_through_phases(struct demo *demo, struct error *reterr)
 			return r;
 		poll_everybody(demo, &sample);
 		sample.at_s = at_s;
+		r = move_node(demo, at_s, &sample, reterr);
+		if (r != 0)
+			return r;
 		if (history_add(&demo->history, &sample) != 0)
 			return error_set(reterr, -ENOMEM, "history");
 		table_show(stdout, demo, &sample);
@@ -253,16 +284,21 @@ static void tell_death(struct child *child)
 }
 
 /* The observer is last in the row, so that it sees the others leave. */
-static void stop_programs(struct demo *demo)
+static void stop_programs(struct demo *demo, bool compare)
 {
 	struct error error;
 
 	each_child(demo, tell_death);
+	/* At once: who is left alone with half of the nodes would learn from them alone. */
+	for (unsigned i = 0; i < demo->options.nodes; i++)
+		child_ask(&demo->nodes[i].isobard);
 	each_child(demo, stop);
 	watch_drain_observer(demo);
 	for (unsigned i = 0; i < demo->options.nodes; i++)
 		quota_close(&demo->nodes[i].quota);
-	if (training_keep_profile(demo, &error) != 0)
+	if (compare && together_compare(demo, &error) != 0)
+		fprintf(stderr, "demo: %s\n", error.text);
+	if (!demo->options.training.is_decentralised && training_keep_profile(demo, &error) != 0)
 		fprintf(stderr, "demo: %s\n", error.text);
 	demo->left_behind = setup_remove(demo);
 	demo->cleaned = true;
@@ -303,7 +339,7 @@ int run(struct demo *demo)
 		r = wait_ready(demo, &error);
 	if (r == 0)
 		r = go_through_phases(demo, &error);
-	stop_programs(demo);
+	stop_programs(demo, r == 0 && demo->options.training.is_decentralised);
 	if (r == -EINTR) {
 		fprintf(stderr, "demo: stopped by signal %d (%s)%s\n", demo->signal,
 			strsignal(demo->signal),
@@ -319,6 +355,7 @@ int run(struct demo *demo)
 	}
 	json_decref(demo->observed);
 	json_decref(demo->training);
+	json_decref(demo->agreement);
 	history_free(&demo->history);
 	return status;
 }

@@ -14,6 +14,7 @@
 #include "agent/net/curve.h"
 #include "lib/quantity.h"
 #include "tests/demo/ports.h"
+#include "tests/demo/together.h"
 #include "tests/demo/training.h"
 
 /* A demo that is killed leaves DIRECTORY/isobar-demo-PID-RANDOM; a kept one has no PID. */
@@ -120,9 +121,11 @@ static void write_neighbour(FILE *out, const struct demo *demo, unsigned index)
 	fprintf(out,
 		"neighbour \"%s\" {\n"
 		"\taddress = \"tcp://127.0.0.1:%u\"\n"
-		"\tpublic-key = \"%s/node.public\"\n"
-		"}\n",
+		"\tpublic-key = \"%s/node.public\"\n",
 		node->name, node->port, node->directory);
+	if (demo->options.training.is_decentralised)
+		together_write_neighbour(out, demo, index);
+	fputs("}\n", out);
 }
 
 /* A ring; two nodes have one edge between them. */
@@ -133,6 +136,26 @@ static void write_neighbours(FILE *out, const struct demo *demo, unsigned index)
 	write_neighbour(out, demo, (index + 1) % nodes);
 	if (nodes > 2)
 		write_neighbour(out, demo, (index + nodes - 1) % nodes);
+}
+
+static void write_training(FILE *out, const struct demo *demo, unsigned index)
+{
+	fputs("training {\n", out);
+	if (demo->options.training.is_decentralised)
+		together_write_training(out, demo, index);
+	else
+		fprintf(out,
+			"\tcoordinator = \"tcp://127.0.0.1:%u\"\n"
+			"\tcoordinator-key = \"%s/coordinator/coordinator.public\"\n",
+			demo->coordinator_port, demo->directory);
+	fprintf(out,
+		"\tworker-key = \"%s/worker.secret\"\n"
+		"\tdata = \"%s\"\n"
+		"\texecutable = \"%s/isobar-worker\"\n",
+		demo->nodes[index].directory, demo->options.data, demo->directory);
+	if (geteuid() == 0)
+		fputs("\tuser = nobody\n", out);
+	fputs("}\n", out);
 }
 
 static void write_node(FILE *out, const struct demo *demo, unsigned index)
@@ -170,18 +193,13 @@ static void write_node(FILE *out, const struct demo *demo, unsigned index)
 		options->dry_run ? "dry-run = yes\ncreate-cgroup = yes\n" : "", node->port,
 		node->directory, node->directory, node->directory, demo->programs);
 	write_neighbours(out, demo, index);
-	fprintf(out,
-		"training {\n"
-		"\tcoordinator = \"tcp://127.0.0.1:%u\"\n"
-		"\tcoordinator-key = \"%s/coordinator/coordinator.public\"\n"
-		"\tworker-key = \"%s/worker.secret\"\n"
-		"\tdata = \"%s\"\n"
-		"\texecutable = \"%s/isobar-worker\"\n",
-		demo->coordinator_port, demo->directory, node->directory, options->data,
-		demo->directory);
-	if (geteuid() == 0)
-		fputs("\tuser = nobody\n", out);
-	fputs("}\n", out);
+	write_training(out, demo, index);
+}
+
+static void write_plan(FILE *out, const struct demo *demo, unsigned unused)
+{
+	(void)unused;
+	together_write_plan(out, demo);
 }
 
 static void write_coordinator(FILE *out, const struct demo *demo, unsigned unused)
@@ -222,25 +240,13 @@ static int copy_program(const struct demo *demo, const char *name, struct error 
 	return file_copy(from, to, 0755, reterr);
 }
 
-int setup_files(struct demo *demo, struct error *reterr)
+static int make_coordinator(struct demo *demo, struct error *reterr)
 {
-	unsigned nodes = demo->options.nodes, ports[HISTORY_NODES_MAX + 1];
 	char directory[DEMO_PATH_BYTES], unused[CURVE_KEY_BYTES];
-	int r = ports_find(nodes + 1, ports, reterr);
 
-	if (r == 0 && !demo->options.dry_run) {
-		groups_directory(&demo->groups, "service", demo->service_group);
-		r = groups_add_service(&demo->groups, "service", reterr);
-	}
-	for (unsigned i = 0; i < nodes && r == 0; i++) {
-		demo->nodes[i].port = ports[i];
-		r = make_node(demo, i, reterr);
-	}
-	demo->coordinator_port = ports[nodes];
 	path_join(directory, demo->directory, "coordinator");
 	path_join(demo->coordinator_socket, directory, "control");
-	if (r == 0)
-		r = make_directory(demo, directory, true, reterr);
+	int r = make_directory(demo, directory, true, reterr);
 	if (r == 0)
 		r = make_keys(directory, "coordinator", demo->user, unused, reterr);
 	if (r == 0)
@@ -248,13 +254,48 @@ int setup_files(struct demo *demo, struct error *reterr)
 			       reterr);
 	if (r == 0)
 		r = training_take_profile(demo, reterr);
+	return r == 0 ? copy_program(demo, "isobar-coordinator", reterr) : r;
+}
+
+/* The plan, and a place for each node's model. */
+static int make_plan(struct demo *demo, struct error *reterr)
+{
+	int r = write_file(demo, demo->directory, "plan.conf", write_plan, 0, reterr);
+
+	demo->killed = demo->options.nodes - 1;
+	for (unsigned i = 0; i < demo->options.nodes && r == 0; i++) {
+		char directory[DEMO_PATH_BYTES];
+
+		path_join(directory, demo->nodes[i].directory, "model");
+		r = make_directory(demo, directory, true, reterr);
+	}
+	return r;
+}
+
+int setup_files(struct demo *demo, struct error *reterr)
+{
+	unsigned nodes = demo->options.nodes, ports[2 * HISTORY_NODES_MAX];
+	bool is_decentralised = demo->options.training.is_decentralised;
+	/* One for each node, and one for each worker or for the coordinator. */
+	int r = ports_find(is_decentralised ? 2 * nodes : nodes + 1, ports, reterr);
+
+	if (r == 0 && !demo->options.dry_run) {
+		groups_directory(&demo->groups, "service", demo->service_group);
+		r = groups_add_service(&demo->groups, "service", reterr);
+	}
+	for (unsigned i = 0; i < nodes && r == 0; i++) {
+		demo->nodes[i].port = ports[i];
+		demo->nodes[i].worker_port = is_decentralised ? ports[nodes + i] : 0;
+		r = make_node(demo, i, reterr);
+	}
+	demo->coordinator_port = ports[nodes];
+	if (r == 0)
+		r = is_decentralised ? make_plan(demo, reterr) : make_coordinator(demo, reterr);
 	for (unsigned i = 0; i < nodes && r == 0; i++)
 		r = write_file(demo, demo->nodes[i].directory, "isobard.conf", write_node, i,
 			       reterr);
 	if (r == 0)
 		r = copy_program(demo, "isobar-worker", reterr);
-	if (r == 0)
-		r = copy_program(demo, "isobar-coordinator", reterr);
 	return r;
 }
 

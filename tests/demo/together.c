@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "tests/demo/together.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "lib/quantity.h"
+
+/*
+ * 4000 images, and a penalty that makes the optimum one that can be reached within the
+ * demo's minute.
+ */
+void together_write_plan(FILE *out, const struct demo *demo)
+{
+	const struct training_options *training = &demo->options.training;
+
+	fprintf(out,
+		"name = demo\nsamples = 4000\nl2 = 0.03\nstep = 0.9\nwait = 2s\ndrop = 10s\n"
+		"evaluate-every = 2s\n");
+	if (training->partition != NULL)
+		fprintf(out, "partition = %s\n", training->partition);
+	if (training->alpha != NULL)
+		fprintf(out, "dirichlet-alpha = %s\n", training->alpha);
+	for (unsigned i = 0; i < demo->options.nodes; i++)
+		fprintf(out, "node \"%s\" { }\n", demo->nodes[i].name);
+}
+
+void together_write_training(FILE *out, const struct demo *demo, unsigned index)
+{
+	const struct node *node = &demo->nodes[index];
+
+	fprintf(out,
+		"\tplan = \"%s/plan.conf\"\n"
+		"\tlisten = \"tcp://127.0.0.1:%u\"\n"
+		"\tstate-directory = \"%s/model\"\n",
+		demo->directory, node->worker_port, node->directory);
+}
+
+void together_write_neighbour(FILE *out, const struct demo *demo, unsigned index)
+{
+	const struct node *node = &demo->nodes[index];
+
+	fprintf(out,
+		"\tworker-address = \"tcp://127.0.0.1:%u\"\n"
+		"\tworker-public-key = '%s'\n",
+		node->worker_port, node->worker_key);
+}
+
+static double real(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+void together_poll(json_t *const *statuses, const struct demo *demo, struct sample *sample)
+{
+	sample->training = true;
+	sample->round = INT64_MAX;
+	sample->accuracy = (double)NAN;
+	sample->worker_cpu_s = sample->greedy_cpu_s = (double)NAN;
+	for (unsigned i = 0; i < demo->options.nodes; i++) {
+		const json_t *training = json_object_get(statuses[i], "training");
+		int64_t round = json_integer_value(json_object_get(training, "round"));
+		int64_t live = json_integer_value(json_object_get(training, "live"));
+		double accuracy = real(training, "accuracy");
+
+		sample->training = sample->training && live > 0 && round > 0;
+		if (json_is_object(training) && round < sample->round)
+			sample->round = round;
+		sample->nodes[i].tasks = json_is_object(training) ? round : -1;
+		/* The least: all have got there. */
+		if (!isnan(accuracy) && !(accuracy >= sample->accuracy))
+			sample->accuracy = accuracy;
+	}
+	if (sample->round == INT64_MAX)
+		sample->round = -1;
+}
+
+int together_compare(struct demo *demo, struct error *reterr)
+{
+	char command[(HISTORY_NODES_MAX + 4) * DEMO_PATH_BYTES];
+	json_error_t why;
+	int used = snprintf(command, sizeof(command), "'%s/tests/demo/referee' '%s/plan.conf' '%s'",
+			    demo->programs, demo->directory, demo->options.data);
+
+	printf("Training one machine with all of the data, to compare ...\n");
+	fflush(stdout);
+	for (unsigned i = 0; i < demo->options.nodes; i++)
+		used += snprintf(command + used, sizeof(command) - (size_t)used, " '%s/model'",
+				 demo->nodes[i].directory);
+	FILE *referee = popen(command, "re");
+	if (referee == NULL)
+		return error_errno(reterr, -errno, "start the referee");
+	demo->agreement = json_loadf(referee, 0, &why);
+	if (pclose(referee) != 0 || demo->agreement == NULL)
+		return error_set(reterr, -EIO, "the referee says nothing (%.100s)", why.text);
+	return 0;
+}
+
+void together_print(FILE *out, const struct demo *demo)
+{
+	const json_t *agreement = demo->agreement, *central, *node;
+	size_t i;
+
+	if (agreement == NULL)
+		return;
+	central = json_object_get(agreement, "central");
+	fputs("Learnt without a coordinator:\n", out);
+	json_array_foreach (json_object_get(agreement, "nodes"), i, node)
+		fprintf(out, "  %-7s round %jd, test accuracy %.4f\n", demo->nodes[i].name,
+			(intmax_t)json_integer_value(json_object_get(node, "round")),
+			real(node, "accuracy"));
+	fprintf(out, "  one machine with all of the data, %jd gradients: %.4f\n",
+		(intmax_t)json_integer_value(json_object_get(central, "gradients")),
+		real(central, "accuracy"));
+}
+
+__attribute__((format(printf, 3, 4))) static void judge(struct check *check, bool held,
+							const char *format, ...)
+{
+	va_list arguments;
+
+	check->state = held ? CHECK_HELD : CHECK_FAILED;
+	va_start(arguments, format);
+	vsnprintf(check->detail, sizeof(check->detail), format, arguments);
+	va_end(arguments);
+}
+
+void together_agrees(const struct demo *demo, struct check *check)
+{
+	double spread = real(demo->agreement, "spread");
+
+	judge(check, spread <= TOGETHER_SPREAD, "%.2g apart, relative to their mean, at most %g",
+	      spread, TOGETHER_SPREAD);
+}
+
+void together_has_learnt(const struct demo *demo, struct check *check)
+{
+	double accuracy = real(demo->agreement, "accuracy");
+	double central = real(json_object_get(demo->agreement, "central"), "accuracy");
+	double cpu_s =
+	    (double)demo->options.budget_ucpu / ISO_UCPU_PER_CPU * (double)demo->options.seconds;
+
+	if (cpu_s < TOGETHER_FROM_CPU_S) {
+		check->state = CHECK_NOT_JUDGED;
+		snprintf(check->detail, sizeof(check->detail),
+			 "the run is too short for its budget (%.4f, one machine %.4f)", accuracy,
+			 central);
+		return;
+	}
+	judge(check, accuracy >= central - TOGETHER_ACCURACY,
+	      "%.4f, one machine with all of the data %.4f; at most %.2f less", accuracy, central,
+	      TOGETHER_ACCURACY);
+}
+
+void together_came_back(const struct demo *demo, struct check *check)
+{
+	const struct history *history = &demo->history;
+	const struct node_sample *last =
+	    history->count > 0 ? &history->samples[history->count - 1].nodes[demo->killed] : NULL;
+
+	judge(check, last != NULL && last->tasks > demo->killed_round && demo->killed_round > 0,
+	      "%s killed after %.1f s in round %jd, started again after %.1f s, last in round %jd",
+	      demo->nodes[demo->killed].name, demo->killed_s, (intmax_t)demo->killed_round,
+	      demo->returned_s, (intmax_t)(last != NULL ? last->tasks : -1));
+}
