@@ -52,4 +52,20 @@ static inline double iso_double_of_bits(uint64_t bits)
 	return value;
 }
 
+static inline uint32_t iso_bits_of_float(float value)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+static inline float iso_float_of_bits(uint32_t bits)
+{
+	float value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
 #endif

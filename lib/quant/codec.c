@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
+#include "lib/bytes.h"
 #include "lib/hot.h"
 #include "lib/quant/pack.h"
 
@@ -41,22 +41,6 @@
 #define EXP_2 0.0555038101f
 #define EXP_3 0.00966636852f
 #define EXP_4 0.00133813025f
-
-static inline uint32_t bits_of(float value)
-{
-	uint32_t bits;
-
-	memcpy(&bits, &value, sizeof(bits));
-	return bits;
-}
-
-static inline float float_of(uint32_t bits)
-{
-	float value;
-
-	memcpy(&value, &bits, sizeof(value));
-	return value;
-}
 
 static inline int32_t lowest_index(float rho)
 {
@@ -173,7 +157,7 @@ void iso_codec_init_uniform(float step, unsigned bits, struct iso_codec *ret_cod
 static inline float levels_of(uint32_t magnitude, float per_octave)
 {
 	int32_t exponent = (int32_t)(magnitude - ONE) >> 23;
-	float t = float_of((magnitude & MANTISSA) | ONE) - 1.0f;
+	float t = iso_float_of_bits((magnitude & MANTISSA) | ONE) - 1.0f;
 	float q = LOG_0 + t * (LOG_1 + t * (LOG_2 + t * (LOG_3 + t * (LOG_4 + t * LOG_5))));
 	float log2_m = t + (t * (1.0f - t)) * q;
 
@@ -191,7 +175,8 @@ int32_t iso_codec_index(float rho, float largest)
 		return 0;
 	if (largest < FLT_MIN)
 		return lowest_index(rho);
-	index = (int32_t)(levels_of(bits_of(largest), codec.per_octave) + ROUNDER - ROUNDER);
+	float levels = levels_of(iso_bits_of_float(largest), codec.per_octave);
+	index = (int32_t)(levels + ROUNDER - ROUNDER);
 	index = index < highest_index(rho) ? index : highest_index(rho);
 	return index > lowest_index(rho) ? index : lowest_index(rho);
 }
@@ -204,11 +189,11 @@ static ISO_HOT void encode_log(const struct iso_codec *codec, const float *restr
 	const int32_t lowest = codec->lowest, most = codec->most;
 
 	for (size_t i = 0; i < n; i++) {
-		uint32_t bits = bits_of(in[i] * to_level);
+		uint32_t bits = iso_bits_of_float(in[i] * to_level);
 		uint32_t magnitude = bits & MAGNITUDE;
 		int32_t negative = (int32_t)bits >> 31; /* 0 or -1 */
 		float rounded = levels_of(magnitude, per_octave) + ROUNDER;
-		int32_t code = (int32_t)bits_of(rounded) + shift;
+		int32_t code = (int32_t)iso_bits_of_float(rounded) + shift;
 
 		code = code < most ? code : most;
 		code = code >= lowest ? code : 0;
@@ -288,11 +273,12 @@ static ISO_HOT void decode_log(const struct iso_codec *codec, const int16_t *res
 		float power =
 		    1.0f + f * (EXP_0 + f * (EXP_1 + f * (EXP_2 + f * (EXP_3 + f * EXP_4))));
 		/* Zero's level is nonsense, and hidden. */
-		uint32_t bits = bits_of(power) + (bits_of(rounded) << 23);
-		float value = float_of(bits) * to_value;
+		uint32_t bits = iso_bits_of_float(power) + (iso_bits_of_float(rounded) << 23);
+		float value = iso_float_of_bits(bits) * to_value;
 		uint32_t hidden = 0u - (uint32_t)(magnitude >= lowest && magnitude <= most);
 
-		out[i] = float_of((bits_of(value) & hidden) | ((uint32_t)negative << 31 & hidden));
+		out[i] = iso_float_of_bits((iso_bits_of_float(value) & hidden) |
+					   ((uint32_t)negative << 31 & hidden));
 	}
 }
 

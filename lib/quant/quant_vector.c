@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <float.h>
 #include <stdbool.h>
-#include <string.h>
 
+#include "lib/bytes.h"
 #include "lib/hot.h"
 
 /*
@@ -37,22 +37,6 @@ _Static_assert(CODES_MAX <= INT16_MAX, "a code must fit");
 /* Adding and taking away 1.5 * 2^23 rounds to an integer. */
 #define ROUNDER 12582912.0f
 
-static inline uint32_t bits_of(float value)
-{
-	uint32_t bits;
-
-	memcpy(&bits, &value, sizeof(bits));
-	return bits;
-}
-
-static inline float float_of(uint32_t bits)
-{
-	float value;
-
-	memcpy(&value, &bits, sizeof(value));
-	return value;
-}
-
 /* All ones if the condition holds, for selecting without a branch. */
 static inline uint32_t mask(bool condition)
 {
@@ -81,11 +65,11 @@ static inline int32_t index_of(const struct iso_quant_vector *quant, uint32_t ma
 {
 	/* Denormals have no hidden bit: 2^24 times them are normal. */
 	uint32_t small = mask(magnitude < SMALLEST);
-	uint32_t raised = bits_of(float_of(magnitude) * 0x1p24f);
+	uint32_t raised = iso_bits_of_float(iso_float_of_bits(magnitude) * 0x1p24f);
 	uint32_t normal = (raised & small) | (magnitude & ~small);
 	/* v = m 2^e with m in [sqrt(1/2), sqrt(2)). */
 	int32_t exponent = (int32_t)(normal - ROOT) >> 23;
-	float m = float_of(normal - ((uint32_t)exponent << 23));
+	float m = iso_float_of_bits(normal - ((uint32_t)exponent << 23));
 	float e = (float)(exponent - (int32_t)(24 & small));
 	/* log2 m = 2 / ln 2 * artanh s. */
 	float s = (m - 1.0f) / (m + 1.0f);
@@ -112,7 +96,7 @@ static inline float value_of(const struct iso_quant_vector *quant, int32_t index
 	float power = 1.0f + x * (EXP_0 + x * (EXP_1 + x * (EXP_2 + x * (EXP_3 + x * (EXP_4 +
 			     x * EXP_5)))));
 
-	return float_of(bits_of(power) + ((uint32_t)(int32_t)whole << 23));
+	return iso_float_of_bits(iso_bits_of_float(power) + ((uint32_t)(int32_t)whole << 23));
 }
 
 /* 0, or 1 + index - index_min clamped to the number of codes. */
@@ -129,9 +113,9 @@ static inline int32_t code_of(const struct iso_quant_vector *quant, uint32_t mag
 /* The value of a code in 0 .. most, with the sign bit given. */
 static inline float value_of_code(const struct iso_quant_vector *quant, int32_t code, uint32_t sign)
 {
-	uint32_t bits = bits_of(value_of(quant, code + quant->index_min - 1));
+	uint32_t bits = iso_bits_of_float(value_of(quant, code + quant->index_min - 1));
 
-	return float_of((bits | sign) & mask(code > 0));
+	return iso_float_of_bits((bits | sign) & mask(code > 0));
 }
 
 static void assert_valid(const struct iso_quant_vector *quant)
@@ -154,7 +138,7 @@ ISO_HOT size_t iso_quant_vector_encode(const struct iso_quant_vector *quant,
 		uint32_t count = 0;
 
 		for (; done < end; done++) {
-			uint32_t bits = bits_of(in[done]);
+			uint32_t bits = iso_bits_of_float(in[done]);
 			uint32_t magnitude = bits & ~SIGN_BIT;
 			int32_t code = code_of(&copy, magnitude);
 			int32_t negative = (int32_t)bits >> 31; /* 0 or -1 */
@@ -196,7 +180,7 @@ ISO_HOT size_t iso_quant_vector_apply(const struct iso_quant_vector *quant, cons
 		uint32_t count = 0;
 
 		for (; done < end; done++) {
-			uint32_t bits = bits_of(in[done]);
+			uint32_t bits = iso_bits_of_float(in[done]);
 			uint32_t magnitude = bits & ~SIGN_BIT;
 
 			count += magnitude >= INFINITE;
@@ -213,7 +197,7 @@ static float leading(double value, int bits)
 {
 	uint32_t keep = ~((1u << (24 - bits)) - 1);
 
-	return float_of(bits_of((float)value) & keep);
+	return iso_float_of_bits(iso_bits_of_float((float)value) & keep);
 }
 
 enum iso_status iso_quant_vector_init(float rho, int32_t index_min, int32_t index_max,

@@ -94,8 +94,8 @@ static ISO_HOT struct survey survey_of(const double *restrict values,
 	uint32_t change = 0, value = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		uint32_t c = bits_of((float)(values[i] - estimate[i])) & MAGNITUDE;
-		uint32_t v = bits_of((float)values[i]) & MAGNITUDE;
+		uint32_t c = iso_bits_of_float((float)(values[i] - estimate[i])) & MAGNITUDE;
+		uint32_t v = iso_bits_of_float((float)values[i]) & MAGNITUDE;
 
 		change = c > change ? c : change;
 		value = v > value ? v : value;
@@ -155,7 +155,8 @@ void iso_stream_move(enum iso_stream_mode mode, const float *levels, size_t n, d
  */
 static unsigned choose_coarser(const struct iso_stream_config *config, const struct survey *survey)
 {
-	double change = (double)float_of(survey->change), value = (double)float_of(survey->value);
+	double change = (double)iso_float_of_bits(survey->change);
+	double value = (double)iso_float_of_bits(survey->value);
 	double half = config->rho; /* of the next rho */
 	unsigned k = 0;
 
@@ -179,15 +180,15 @@ static bool prepare(const struct iso_stream_config *config, const double *values
 	if (config->mode == ISO_STREAM_UNIFORM) {
 		iso_codec_init_uniform(head.parameter, head.bits, ret_codec);
 	} else if (is_change) {
-		iso_codec_init_scaled(head.parameter, head.bits, float_of(survey.change),
+		iso_codec_init_scaled(head.parameter, head.bits, iso_float_of_bits(survey.change),
 				      ret_codec);
-		head.anchor = bits_of(ret_codec->to_value);
+		head.anchor = iso_bits_of_float(ret_codec->to_value);
 	} else {
-		int32_t index = iso_codec_index(head.parameter, float_of(survey.value));
+		int32_t index = iso_codec_index(head.parameter, iso_float_of_bits(survey.value));
 
 		head.anchor = (uint32_t)index;
 		status = iso_codec_init_log(head.parameter, head.bits, index, ret_codec);
-		ret_codec->smallest = float_of(survey.value) * NEGLIGIBLE;
+		ret_codec->smallest = iso_float_of_bits(survey.value) * NEGLIGIBLE;
 	}
 	assert(status == ISO_OK);
 	*ret_head = head;
@@ -200,7 +201,7 @@ static uint8_t *put_escapes(const float *values, const int16_t *codes, size_t n,
 	for (size_t i = 0; i < n; i++) {
 		if (codes[i] != ISO_PACK_ESCAPE)
 			continue;
-		iso_put_le(out, bits_of(values[i]), 4);
+		iso_put_le(out, iso_bits_of_float(values[i]), 4);
 		out += 4;
 	}
 	return out;
@@ -252,7 +253,7 @@ static void put_head(const struct iso_stream_head *head, uint8_t *out)
 	out[0] = (uint8_t)head->mode;
 	out[1] = (uint8_t)head->bits;
 	iso_put_le(out + 2, 0, 2);
-	iso_put_le(out + 4, bits_of(head->parameter), 4);
+	iso_put_le(out + 4, iso_bits_of_float(head->parameter), 4);
 	iso_put_le(out + 8, head->anchor, 4);
 }
 
@@ -273,7 +274,7 @@ static size_t encode_plain(const struct iso_stream_config *config, const double 
 		out += ISO_STREAM_HEAD_BYTES;
 		for (size_t i = 0; i < config->n; i++) {
 			if (is_single)
-				iso_put_le(out + 4 * i, bits_of((float)values[i]), 4);
+				iso_put_le(out + 4 * i, iso_bits_of_float((float)values[i]), 4);
 			else
 				iso_put_le(out + 8 * i, iso_bits_of_double(values[i]), 8);
 		}

@@ -23,7 +23,7 @@ static enum iso_status get_head(const struct iso_stream_config *config, const ui
 
 		if (head.bits != in[1])
 			continue;
-		if (bits_of(head.parameter) != (uint32_t)iso_get_le(in + 4, 4))
+		if (iso_bits_of_float(head.parameter) != (uint32_t)iso_get_le(in + 4, 4))
 			return ISO_E_CONFIG;
 		if (iso_get_le(in + 2, 2) != 0)
 			return ISO_E_MALFORMED;
@@ -53,7 +53,8 @@ static enum iso_status decode_plain(const struct iso_stream_config *config, cons
 	}
 	for (size_t i = 0; i < config->n; i++) {
 		if (is_single)
-			estimate[i] = (double)float_of((uint32_t)iso_get_le(body + 4 * i, 4));
+			estimate[i] =
+			    (double)iso_float_of_bits((uint32_t)iso_get_le(body + 4 * i, 4));
 		else
 			estimate[i] = iso_double_of_bits(iso_get_le(body + 8 * i, 8));
 	}
@@ -68,8 +69,8 @@ static enum iso_status make_codec(const struct iso_stream_head *head, struct iso
 		return iso_codec_init_log(head->parameter, head->bits, index, ret_codec);
 	}
 	if (head->mode == ISO_STREAM_INNOVATION)
-		return iso_codec_init_scale(head->parameter, head->bits, float_of(head->anchor),
-					    ret_codec);
+		return iso_codec_init_scale(head->parameter, head->bits,
+					    iso_float_of_bits(head->anchor), ret_codec);
 	if (head->anchor != 0)
 		return ISO_E_MALFORMED;
 	iso_codec_init_uniform(head->parameter, head->bits, ret_codec);
@@ -125,7 +126,7 @@ static void decode_codes(const struct iso_stream_config *config, const struct is
 			for (size_t i = 0; i < n; i++) {
 				if (codes[i] != ISO_PACK_ESCAPE)
 					continue;
-				levels[i] = float_of((uint32_t)iso_get_le(escaped, 4));
+				levels[i] = iso_float_of_bits((uint32_t)iso_get_le(escaped, 4));
 				escaped += 4;
 			}
 		}

@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "lib/hot.h"
 #include "lib/quant/stream.h"
@@ -22,22 +21,6 @@ struct iso_stream_head {
 	float parameter;
 	uint32_t anchor;
 };
-
-static inline uint32_t bits_of(float value)
-{
-	uint32_t bits;
-
-	memcpy(&bits, &value, sizeof(bits));
-	return bits;
-}
-
-static inline float float_of(uint32_t bits)
-{
-	float value;
-
-	memcpy(&value, &bits, sizeof(value));
-	return value;
-}
 
 static bool has_codes(enum iso_stream_mode mode)
 {

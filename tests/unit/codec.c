@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
+#include "lib/bytes.h"
 #include "lib/quant/codec.h"
 #include "lib/quant/pack.h"
 #include "tests/test.h"
@@ -52,14 +53,6 @@ static size_t copies(const struct copy **ret_copies)
 
 static const float rhos[] = { 1.0f / 1024, 1.0f / 100, 1.0f / 32, 0.125f, 0.25f, 0.7f, 1, 2, 4 };
 #define RHOS ((int)(sizeof(rhos) / sizeof(*rhos)))
-
-static float float_of(uint32_t bits)
-{
-	float value;
-
-	memcpy(&value, &bits, sizeof(value));
-	return value;
-}
 
 /* In loops of millions: Check notes each of its own assertions down. */
 #define NEED(condition)                                                                            \
@@ -275,7 +268,7 @@ static size_t corners(struct iso_rng *rng, float *ret_values)
 			uint32_t sign = (uint32_t)iso_rng_next(rng) & 0x80000000u;
 
 			ret_values[n++] =
-			    float_of(sign | exponent << 23 | (mantissas[k] & 0x7fffff));
+			    iso_float_of_bits(sign | exponent << 23 | (mantissas[k] & 0x7fffff));
 		}
 	}
 	return n;
@@ -344,7 +337,7 @@ START_TEST(every_path_gives_the_same_bits)
 	for (int run = 0; run < test_runs(20); run++) {
 		size_t n = corners(&rng, values) - iso_rng_below(&rng, 40);
 		unsigned bits = 2 + (unsigned)iso_rng_below(&rng, 15);
-		float largest = float_of((uint32_t)iso_rng_below(&rng, 0x7f800000));
+		float largest = iso_float_of_bits((uint32_t)iso_rng_below(&rng, 0x7f800000));
 		struct iso_codec codec = log_codec(rho, bits, largest);
 
 		compare_paths(&codec, values, n);
@@ -367,7 +360,7 @@ START_TEST(it_is_odd_and_monotone_over_all_exponents)
 	float before = 0;
 
 	for (uint32_t bits = 0x00800000; bits < 0x7f800000; bits += 0x4321) {
-		float value = float_of(bits), minus = -value, level, minus_level;
+		float value = iso_float_of_bits(bits), minus = -value, level, minus_level;
 		int16_t code, minus_code;
 		size_t escapes = iso_codec_encode(&codec, &value, 1, &code);
 
