@@ -12,6 +12,7 @@ unit_tests += \
 	tests/unit/partition \
 	tests/unit/ras \
 	tests/unit/stream \
+	tests/unit/second_stream \
 	tests/unit/stream_track \
 	tests/unit/vectors_stream \
 	tests/unit/reference \
@@ -32,6 +33,7 @@ unit_tests += \
 tests_unit_codec_SOURCES = tests/unit/codec.c tests/unit/codec_avx2.c \
 	tests/unit/codec_copy.h tests/unit/codec_plain.c
 tests_unit_codec_CFLAGS = $(AM_CFLAGS) $(HOT_CFLAGS) -ffp-contract=off
+tests_unit_second_stream_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
 tests_unit_quant_vector_SOURCES = tests/unit/quant_vector.c tests/unit/quant_plain.c
 tests_unit_quant_vector_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
 
