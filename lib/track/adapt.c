@@ -9,6 +9,9 @@
 #define RISE	     1.1
 #define RISES_MAX    2u
 
+#define BALANCE_LOW  0.1
+#define BALANCE_HIGH 0.4
+
 /* After so many windows without trouble the ceiling is tried again. */
 #define CALM_MAX 64u
 
@@ -55,6 +58,8 @@ static void start_window(struct iso_track_adapt *adapt, double peak_before)
 	adapt->peak_before = peak_before;
 	adapt->peak = 0;
 	adapt->round = 0;
+	adapt->moved = 0;
+	adapt->parts = 0;
 }
 
 static void back_off(struct iso_track_adapt *adapt)
@@ -77,9 +82,29 @@ static void grow(struct iso_track_adapt *adapt)
 	adapt->alpha = alpha;
 }
 
+static void shrink(struct iso_track_adapt *adapt)
+{
+	double alpha = fmax(adapt->alpha / 2, adapt->config.alpha_min);
+
+	if (alpha < adapt->alpha)
+		adapt->halved++;
+	adapt->alpha = alpha;
+}
+
+void iso_track_adapt_balance(struct iso_track_adapt *adapt, double moved_square, double pull_square,
+			     double gradient_square)
+{
+	assert_valid(adapt);
+	if (!isfinite(moved_square + pull_square + gradient_square))
+		return;
+	adapt->moved += moved_square;
+	adapt->parts += pull_square + gradient_square;
+}
+
 static void judge(struct iso_track_adapt *adapt)
 {
 	double peak = adapt->peak, before = adapt->peak_before;
+	double balance = adapt->parts > 0 ? adapt->moved / adapt->parts : 1;
 
 	if (++adapt->calm >= CALM_MAX) {
 		adapt->ceiling = fmin(2 * adapt->ceiling, adapt->config.alpha_max);
@@ -91,7 +116,9 @@ static void judge(struct iso_track_adapt *adapt)
 	adapt->rises = peak > RISE * before ? adapt->rises + 1 : 0;
 	if (peak > RISE_AT_ONCE * before || adapt->rises >= RISES_MAX)
 		back_off(adapt);
-	else if (peak < before)
+	else if (balance < BALANCE_LOW)
+		shrink(adapt);
+	else if (peak < before && balance > BALANCE_HIGH)
 		grow(adapt);
 }
 
