@@ -46,7 +46,7 @@ int compare_parse(const char *text, const struct options *options, struct compar
 	return 0;
 }
 
-static int run_one(const struct options *options, compare_fn *fn)
+int compare_one(const struct options *options, compare_fn *fn)
 {
 	pid_t parent = getpid(), pid = fork();
 
@@ -230,7 +230,7 @@ int compare_run(const struct compare *compare, const struct options *options, co
 		one.plot_path = NULL;
 		printf("%sRun %u of %u\n", i > 0 ? "\n" : "", i + 1, compare->count);
 		fflush(stdout);
-		int result = run_one(&one, fn);
+		int result = compare_one(&one, fn);
 		status = result > status ? result : status;
 		(void)json_array_append_new(reports, json_load_file(path, 0, NULL));
 		if (ftruncate(fd, 0) != 0)

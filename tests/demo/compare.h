@@ -25,6 +25,8 @@ int compare_parse(const char *text, const struct options *options, struct compar
  * and draws (plot_path).  Returns the exit status: the worst of theirs; a signal ends it.
  */
 typedef int compare_fn(const struct options *options);
+/* One run in a process of its own; its exit status. */
+int compare_one(const struct options *options, compare_fn *fn);
 int compare_run(const struct compare *compare, const struct options *options, compare_fn *fn);
 
 /* The table, one line a report; for the tests as well. */

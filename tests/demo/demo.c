@@ -23,6 +23,7 @@
 #include "lib/quantity.h"
 #include "tests/demo/checks.h"
 #include "tests/demo/compare.h"
+#include "tests/demo/gain.h"
 #include "tests/demo/run.h"
 #include "tests/demo/setup.h"
 #include "tests/demo/training.h"
@@ -76,8 +77,10 @@ static void usage(FILE *to)
 	fputs(
 	    "  --alpha NUMBER     of the partition dirichlet: the smaller, the less alike (0.5)\n"
 	    "  --learning-rate X  step size (what suits the method)\n"
-	    "  --decentralised    without a coordinator: the workers of neighbours learn together,\n"
-	    "                     one node is killed and returns\n"
+	    "  --decentralised    no coordinator: neighbours' workers learn together, and one\n"
+	    "                     node is killed and returns\n"
+	    "  --gain PAIRS       decentralised, with parts of unequal size: the time to an\n"
+	    "                     accuracy with equal shares and with traded ones, in turns\n"
 	    "  --compare LIST     METHOD+ALLOCATION,METHOD,+ALLOCATION: one run after the other,\n"
 	    "                     and a table of what each cost and reached\n"
 	    "  --data DIRECTORY   the data set (/usr/share/datasets/fashion-mnist)\n"
@@ -159,6 +162,10 @@ static void parse_one(struct options *options, int option, const char *value)
 	case 'j': options->json_path = value; break;
 	case 'p': options->plot_path = value; break;
 	case 'D': options->training.is_decentralised = true; break;
+	case 'g':
+		options->gain_pairs = (unsigned)number("gain", value, 1, GAIN_PAIRS_MAX);
+		options->training.is_decentralised = options->training.is_gain = true;
+		break;
 	case 'k': options->keep = true; break;
 	case 'y':
 		options->dry_run = true;
@@ -183,6 +190,7 @@ static struct options parse(int argc, char **argv, struct compare *ret_compare)
 		{ "profile", required_argument, NULL, 'P' },
 		{ "compare", required_argument, NULL, 'c' },
 		{ "decentralised", no_argument, NULL, 'D' },
+		{ "gain", required_argument, NULL, 'g' },
 		{ "data", required_argument, NULL, 'd' },
 		{ "json", required_argument, NULL, 'j' },
 		{ "plot", required_argument, NULL, 'p' },
@@ -324,6 +332,8 @@ int main(int argc, char **argv)
 	/* Unprivileged programs must be able to read what is made for them. */
 	umask(022);
 	watch_block_signals();
+	if (options.gain_pairs > 0)
+		return gain_run(options.gain_pairs, &options, guarded_run);
 	if (compare.count > 0)
 		return compare_run(&compare, &options, guarded_run);
 	return guarded_run(&options);

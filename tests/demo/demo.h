@@ -18,6 +18,7 @@
  *   demo.c       options, and the guard that cleans up whatever happens
  *   run.c        one run: start, three phases with a co-tenant in the middle, stop
  *   setup.c      directories, keys, ports, configuration files
+ *   gain.c       with shares frozen and traded in turns, and what that is worth
  *   together.c   without a coordinator: the plan, who is killed, what all have learnt
  *   training.c   the coordinator's configuration; account.c: what training cost
  *   groups.c     cgroups, v1 or v2
@@ -35,6 +36,8 @@
 /* What is trained and how, in the words of isobar-coordinator.conf(5); NULL: as it is there. */
 struct training_options {
 	bool is_decentralised; /* no coordinator: by a plan, tests/demo/together.h */
+	bool is_gain;	       /* ... with unequal parts, and nobody killed: tests/demo/gain.h */
+	bool is_frozen;	       /* ... shares stay as they are at the start */
 	const char *method, *allocation, *partition;
 	const char *alpha;	   /* of a Dirichlet partition */
 	const char *learning_rate; /* NULL: what suits the method here */
@@ -48,6 +51,7 @@ struct options {
 	uint64_t seconds;
 	unsigned nodes;
 	uint64_t budget_ucpu;
+	unsigned gain_pairs; /* 0: one run */
 	struct training_options training;
 	const char *data;		   /* directory of the data set */
 	const char *json_path, *plot_path; /* NULL: none */

@@ -28,6 +28,7 @@ noinst_LIBRARIES += %D%/libdemo.a
 	%D%/compare.c %D%/compare.h \
 	%D%/demo.h \
 	%D%/files.c %D%/files.h \
+	%D%/gain.c %D%/gain.h \
 	%D%/groups.c %D%/groups.h \
 	%D%/history.c %D%/history.h \
 	%D%/ledger.c %D%/ledger.h \

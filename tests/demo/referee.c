@@ -170,7 +170,8 @@ static double spread(double *const *models, unsigned count, uint32_t n, float *r
 	return worst;
 }
 
-static void open_all(const char *file, const char *data, struct local *locals, double *ret_curvature)
+static void open_all(const char *file, const char *data, struct local *locals,
+		     double *ret_curvature)
 {
 	struct error error = { 0 };
 
@@ -209,7 +210,8 @@ int main(int argc, char **argv)
 
 		if (modelfile_read(argv[3 + i], &file, &error) < 0)
 			die("%s", error.text);
-		if (iso_model_params(&file.model) != n || file.plan != plan_digest(&plan, train.checksum))
+		if (iso_model_params(&file.model) != n ||
+		    file.plan != plan_digest(&plan, train.checksum))
 			die("%s: a model of another plan", argv[3 + i]);
 		models[i] = file.params;
 		for (uint32_t k = 0; k < n; k++)

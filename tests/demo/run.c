@@ -208,7 +208,8 @@ static int move_node(struct demo *demo, double at_s, const struct sample *sample
 	struct node *node = &demo->nodes[demo->killed];
 	double kill_s = (double)demo->options.seconds / TOGETHER_KILL_PART;
 
-	if (!demo->options.training.is_decentralised || demo->returned_s > 0)
+	if (!demo->options.training.is_decentralised || demo->options.training.is_gain ||
+	    demo->returned_s > 0)
 		return 0;
 	if (demo->killed_s == 0 && at_s >= kill_s) {
 		demo->killed_round = sample->nodes[demo->killed].tasks;
@@ -339,7 +340,8 @@ int run(struct demo *demo)
 		r = wait_ready(demo, &error);
 	if (r == 0)
 		r = go_through_phases(demo, &error);
-	stop_programs(demo, r == 0 && demo->options.training.is_decentralised);
+	stop_programs(demo, r == 0 && demo->options.training.is_decentralised &&
+				    !demo->options.training.is_gain);
 	if (r == -EINTR) {
 		fprintf(stderr, "demo: stopped by signal %d (%s)%s\n", demo->signal,
 			strsignal(demo->signal),

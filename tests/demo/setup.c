@@ -13,6 +13,7 @@
 
 #include "agent/net/curve.h"
 #include "lib/quantity.h"
+#include "tests/demo/gain.h"
 #include "tests/demo/ports.h"
 #include "tests/demo/together.h"
 #include "tests/demo/training.h"
@@ -184,14 +185,15 @@ static void write_node(FILE *out, const struct demo *demo, unsigned index)
 		"state-directory = \"%s\"\n"
 		"run-directory = \"%s\"\n"
 		"trading {\n"
-		"\tlease = 5s\n"
+		"\tlease = 5s\n%s"
 		"}\n"
 		"guard {\n"
 		"\texecutable = \"%s/agent/isobar-guard\"\n"
 		"}\n",
 		node->name, budget, endowment, group,
 		options->dry_run ? "dry-run = yes\ncreate-cgroup = yes\n" : "", node->port,
-		node->directory, node->directory, node->directory, demo->programs);
+		node->directory, node->directory, node->directory,
+		options->training.is_gain ? GAIN_TRADING : "", demo->programs);
 	write_neighbours(out, demo, index);
 	write_training(out, demo, index);
 }
@@ -240,6 +242,13 @@ static int copy_program(const struct demo *demo, const char *name, struct error 
 	return file_copy(from, to, 0755, reterr);
 }
 
+static void write_nothing(FILE *out, const struct demo *demo, unsigned unused)
+{
+	(void)out;
+	(void)demo;
+	(void)unused;
+}
+
 static int make_coordinator(struct demo *demo, struct error *reterr)
 {
 	char directory[DEMO_PATH_BYTES], unused[CURVE_KEY_BYTES];
@@ -265,6 +274,13 @@ static int make_plan(struct demo *demo, struct error *reterr)
 	demo->killed = demo->options.nodes - 1;
 	for (unsigned i = 0; i < demo->options.nodes && r == 0; i++) {
 		char directory[DEMO_PATH_BYTES];
+
+		/* As isobarctl freeze leaves it. */
+		if (demo->options.training.is_frozen)
+			r = write_file(demo, demo->nodes[i].directory, "frozen", write_nothing, 0,
+				       reterr);
+		if (r != 0)
+			return r;
 
 		path_join(directory, demo->nodes[i].directory, "model");
 		r = make_directory(demo, directory, true, reterr);

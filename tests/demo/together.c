@@ -15,17 +15,21 @@
  */
 void together_write_plan(FILE *out, const struct demo *demo)
 {
+	/* Unequal ones make work of different length. */
+	static const unsigned sizes[] = { 4, 1, 1, 2 };
 	const struct training_options *training = &demo->options.training;
 
 	fprintf(out,
-		"name = demo\nsamples = 4000\nl2 = 0.03\nstep = 0.9\nwait = 2s\ndrop = 10s\n"
-		"evaluate-every = 2s\n");
+		"name = demo\nsamples = %u\nl2 = 0.03\nstep = 0.9\nwait = 2s\ndrop = 10s\n"
+		"evaluate-every = %us\n",
+		training->is_gain ? 12000 : 4000, training->is_gain ? 1 : 2);
 	if (training->partition != NULL)
 		fprintf(out, "partition = %s\n", training->partition);
 	if (training->alpha != NULL)
 		fprintf(out, "dirichlet-alpha = %s\n", training->alpha);
 	for (unsigned i = 0; i < demo->options.nodes; i++)
-		fprintf(out, "node \"%s\" { }\n", demo->nodes[i].name);
+		fprintf(out, "node \"%s\" { size = %u }\n", demo->nodes[i].name,
+			training->is_gain ? sizes[i % 4] : 1);
 }
 
 void together_write_training(FILE *out, const struct demo *demo, unsigned index)
@@ -163,6 +167,11 @@ void together_came_back(const struct demo *demo, struct check *check)
 	const struct node_sample *last =
 	    history->count > 0 ? &history->samples[history->count - 1].nodes[demo->killed] : NULL;
 
+	if (demo->options.training.is_gain) {
+		check->state = CHECK_NOT_JUDGED;
+		snprintf(check->detail, sizeof(check->detail), "nobody was killed");
+		return;
+	}
 	judge(check, last != NULL && last->tasks > demo->killed_round && demo->killed_round > 0,
 	      "%s killed after %.1f s in round %jd, started again after %.1f s, last in round %jd",
 	      demo->nodes[demo->killed].name, demo->killed_s, (intmax_t)demo->killed_round,
