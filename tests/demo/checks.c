@@ -274,7 +274,8 @@ unsigned checks_judge(const struct demo *demo, struct check ret_checks[CHECKS_MA
 		bool decentralised = demo->options.training.is_decentralised;
 
 		/* How fast is what counts there; nothing has come to rest. */
-		bool is_left = rows[i].judge == together_agrees || rows[i].judge == together_has_learnt;
+		bool is_left = rows[i].judge == together_agrees ||
+			       rows[i].judge == together_has_learnt;
 
 		if (rows[i].when == (decentralised ? COORDINATED : DECENTRALISED) ||
 		    (demo->options.training.is_gain && is_left))

@@ -123,7 +123,8 @@ static unsigned descend(const struct local *locals, const struct desk *desk, dou
 			break;
 		double next = (1 + sqrt(1 + 4 * momentum * momentum)) / 2;
 		for (uint32_t k = 0; k < n; k++)
-			at[k] = params[k] + (float)((momentum - 1) / next) * (params[k] - before[k]);
+			at[k] = params[k] +
+				(float)((momentum - 1) / next) * (params[k] - before[k]);
 		momentum = next;
 	}
 	*ret_value = value;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tests/demo/checks.h"
+#include "tests/demo/gain.h"
 #include "tests/demo/ledger.h"
 #include "tests/demo/report.h"
 #include "tests/demo/table.h"
@@ -443,6 +444,24 @@ START_TEST(what_is_not_judged_is_listed_as_such)
 }
 END_TEST
 
+/* Accuracies stay between evaluations; the line goes from one evaluation to the next. */
+START_TEST(the_time_to_an_accuracy_is_between_two_evaluations)
+{
+	json_t *report = json_loads(
+	    "{\"samples\": [{\"at_s\": 1, \"test_accuracy\": null},"
+	    "{\"at_s\": 2, \"test_accuracy\": 0.5}, {\"at_s\": 3, \"test_accuracy\": 0.5},"
+	    "{\"at_s\": 4, \"test_accuracy\": 0.7}, {\"at_s\": 5, \"test_accuracy\": 0.8}]}",
+	    0, NULL);
+
+	ck_assert_double_eq_tol(gain_time(report, 0.25), 1, 1e-9);
+	ck_assert_double_eq_tol(gain_time(report, 0.6), 3, 1e-9);
+	ck_assert_double_eq_tol(gain_time(report, 0.7), 4, 1e-9);
+	ck_assert_double_eq_tol(gain_time(report, 0.8), 5, 1e-9);
+	ck_assert(isnan(gain_time(report, 0.81)));
+	json_decref(report);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("demo");
@@ -466,6 +485,7 @@ Suite *test_suite(void)
 	tcase_add_test(checks, the_report_says_what_was_seen);
 	tcase_add_test(checks, a_run_without_samples_holds_nothing);
 	tcase_add_test(checks, what_is_not_judged_is_listed_as_such);
+	tcase_add_test(checks, the_time_to_an_accuracy_is_between_two_evaluations);
 	suite_add_tcase(suite, checks);
 	return suite;
 }
