@@ -242,8 +242,8 @@ static json_t *describe(const struct demo *demo, const struct check *checks, uns
 	    "ledger", "audits", (json_int_t)demo->ledger.audits, "unanswered",
 	    (json_int_t)demo->ledger.unanswered, "rereads", (json_int_t)demo->ledger.rereads,
 	    "failures", (json_int_t)demo->ledger.failures, "phases", describe_phases(demo),
-	    "training", demo->training, "agreement", demo->agreement, "spent", describe_spent(demo), "overhead",
-	    describe_overhead(demo), "samples", samples);
+	    "training", demo->training, "agreement", demo->agreement, "spent",
+	    describe_spent(demo), "overhead", describe_overhead(demo), "samples", samples);
 }
 
 int report_write_json(const char *path, const struct demo *demo, const struct check *checks,
