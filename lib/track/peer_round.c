@@ -20,10 +20,13 @@
  */
 #define ALPHA_REST 0x1p-20
 
-/* Never there yet, and it may be that it has only just been started too. */
+/*
+ * Never there yet, and it may be that it has only just been started too.  Not where this node
+ * has joined a run: nobody is kept waiting then for one that may be gone for good.
+ */
 static bool expected(const struct iso_peer *peer, const struct peer_edge *edge)
 {
-	return edge->state == ISO_PEER_IS_DOWN && edge->sessions == 0 &&
+	return edge->state == ISO_PEER_IS_DOWN && edge->sessions == 0 && !peer->adopted &&
 	       peer->now_ns < peer->grace_ns;
 }
 

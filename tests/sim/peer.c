@@ -310,6 +310,32 @@ START_TEST(all_at_once_begin_from_the_plans_y)
 }
 END_TEST
 
+/* Another neighbour is dead: the run does not wait for it with the one that comes back. */
+START_TEST(who_comes_back_keeps_nobody_waiting)
+{
+	struct peer_world world;
+
+	peer_world_open(&world, 23, 4, ISO_STREAM_INNOVATION);
+	peer_world_ring(&world);
+	peer_world_start_all(&world);
+	peer_world_run(&world, 200 * MS);
+	peer_world_kill(&world, 2);
+	peer_world_run(&world, 500 * MS);
+	world.config.wait_ns = 10 * SECOND;
+	peer_world_kill(&world, 1);
+	peer_world_start(&world, 1);
+	peer_world_run(&world, 50 * MS);
+	ck_assert(peer_world_status(&world, 1).adopted);
+	uint64_t round = iso_peer_round(world.nodes[1].peer);
+	uint64_t other = iso_peer_round(world.nodes[0].peer);
+	peer_world_run(&world, 50 * MS);
+	ck_assert_uint_gt(iso_peer_round(world.nodes[1].peer), round + 5);
+	ck_assert_uint_gt(iso_peer_round(world.nodes[0].peer), other + 5);
+	ck_assert_uint_eq(peer_world_edge(&world, 0, 1).holds, 0);
+	peer_world_close(&world);
+}
+END_TEST
+
 /* A node of a saved y that is further on is followed, not the other way round. */
 START_TEST(who_is_further_on_is_followed)
 {
@@ -650,6 +676,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, who_leaves_while_it_holds_is_dropped_too);
 	tcase_add_loop_test(tcase, both_ends_may_begin_anew_at_once, 0, 2);
 	tcase_add_test(tcase, all_at_once_begin_from_the_plans_y);
+	tcase_add_test(tcase, who_comes_back_keeps_nobody_waiting);
 	tcase_add_test(tcase, who_is_further_on_is_followed);
 	tcase_add_loop_test(tcase, a_link_that_works_one_way_is_dropped_by_both, 0, 2);
 	tcase_add_loop_test(tcase, after_a_short_cut_f_is_resumed, 0, 12);
