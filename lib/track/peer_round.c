@@ -10,8 +10,11 @@
 /* Adaptive alpha, in units of 1 / L; the largest in units of 1 / (T L). */
 #define ALPHA_FIRST  0x1p-5
 #define ALPHA_MIN    0x1p-15
-#define ALPHA_MAX    1.0
-#define ALPHA_WINDOW 8u
+#define ALPHA_MAX    0.5
+#define ALPHA_WINDOW 16u
+
+/* With one alpha, a window whose peak is so many times that of the calmest before. */
+#define DRIFT_MAX 4.0
 
 /*
  * Of the own gradient: what is left of it in z at rest may be the rounding of gradients
@@ -250,6 +253,28 @@ static double least_wish(const struct iso_peer *peer)
 	return least;
 }
 
+/*
+ * An alpha that is only a little too large makes all grow so slowly that no window is
+ * much worse than the one before: it is compared with the calmest, too.
+ */
+static bool drifts(struct iso_peer *peer, double unrest)
+{
+	struct peer_drift *drift = &peer->drift;
+	bool is_new = drift->alpha != peer->adapt.alpha;
+
+	if (is_new)
+		*drift = (struct peer_drift){ .alpha = peer->adapt.alpha, .least = INFINITY };
+	drift->peak = fmax(drift->peak, unrest);
+	if (++drift->rounds < ALPHA_WINDOW)
+		return false;
+	bool worse = drift->peak > DRIFT_MAX * drift->least;
+
+	drift->least = worse ? (double)INFINITY : fmin(drift->least, drift->peak);
+	drift->peak = 0;
+	drift->rounds = 0;
+	return worse;
+}
+
 static double choose_alpha(struct iso_peer *peer)
 {
 	uint32_t m = peer_params(peer), age;
@@ -261,9 +286,13 @@ static double choose_alpha(struct iso_peer *peer)
 	double unrest = iso_track_unrest(iso_track_square(m, peer->z),
 					 iso_track_square(m, peer->pull), peer->config.step,
 					 curvature);
-	/* fmax() would let what is not finite pass. */
 	double rest = ALPHA_REST * sqrt(iso_track_square(m, peer->gradient));
-	alpha = iso_track_adapt_round(&peer->adapt, unrest < rest ? rest : unrest);
+	/* fmax() would let what is not finite pass. */
+	if (unrest < rest)
+		unrest = rest;
+	if (drifts(peer, unrest))
+		unrest = INFINITY;
+	alpha = iso_track_adapt_round(&peer->adapt, unrest);
 	double least = least_wish(peer);
 	if (isfinite(least))
 		alpha = iso_track_adapt_heed(&peer->adapt, least);
