@@ -12,6 +12,13 @@
 
 #include "agent/sim/track.h"
 
+/*
+ * A run that takes so many times the rounds that are allowed is not worth them; it makes a
+ * few, which check the sums and show what a round costs.
+ */
+#define HOPELESS     10
+#define ROUNDS_A_FEW 10
+
 /* One graph of one size. */
 struct row {
 	enum network_kind kind;
@@ -20,6 +27,7 @@ struct row {
 	double lambda2;	       /* 0: not known */
 	uint64_t share_rounds; /* until the cost of shares was so close; 0: not reached */
 	uint64_t model_rounds; /* until every node's model was */
+	uint64_t limit;	       /* rounds at most */
 	uint64_t rounds;       /* that were made */
 	double share_gap, distance;
 	double predicted; /* rounds that both would take; 0: no need or no way */
@@ -87,7 +95,7 @@ static int run_rounds(const struct track_world *world, struct iso_field *field,
 	const uint64_t lasting = 5;
 	double length = norm(problem->optimum, problem->params);
 
-	for (uint64_t round = 1; round <= options->rounds; round++) {
+	for (uint64_t round = 1; round <= row->limit; round++) {
 		double from_s = cpu_s();
 		enum iso_status status = iso_field_round(field);
 		const char *violation = iso_field_violation(field);
@@ -155,30 +163,24 @@ static uint64_t model_rounds(const struct row *row)
 }
 
 /*
- * Told from the two smaller sizes, or the one, that reached it: rounds as a power of
- * lambda2, -1 if there is but one.  0: they tell nothing, or less than what was tried.
+ * Told from the largest smaller size that reached it: rounds go with 1 / lambda2, once the
+ * slowest mode is what they wait for.  0: it tells nothing, or less than what was tried.
  */
 static double predict_half(const struct row *rows, size_t index, rounds_fn *rounds)
 {
-	const struct row *row = &rows[index], *last = NULL, *before = NULL;
-	double power = 1, predicted;
+	const struct row *row = &rows[index], *last = NULL;
+	double predicted;
 
 	if (rounds(row) > 0)
 		return (double)rounds(row);
-	for (size_t i = 0; i < index; i++) {
-		if (rows[i].kind != row->kind || rows[i].method != row->method ||
-		    rounds(&rows[i]) == 0 || !(rows[i].lambda2 > 0))
-			continue;
-		before = last;
-		last = &rows[i];
-	}
+	for (size_t i = 0; i < index; i++)
+		if (rows[i].kind == row->kind && rows[i].method == row->method &&
+		    rounds(&rows[i]) > 0 && rows[i].lambda2 > 0)
+			last = &rows[i];
 	if (last == NULL || !(row->lambda2 > 0))
 		return 0;
-	if (before != NULL && before->lambda2 > last->lambda2)
-		power = log((double)rounds(last) / (double)rounds(before)) /
-			log(before->lambda2 / last->lambda2);
-	predicted = (double)rounds(last) * pow(last->lambda2 / row->lambda2, power);
-	return predicted > (double)row->rounds ? predicted : 0;
+	predicted = (double)rounds(last) * last->lambda2 / row->lambda2;
+	return predicted > (double)row->limit ? predicted : 0;
 }
 
 static void predict(struct row *rows, size_t index)
@@ -188,6 +190,17 @@ static void predict(struct row *rows, size_t index)
 
 	if (!is_reached(&rows[index]) && shares > 0 && models > 0)
 		rows[index].predicted = fmax(shares, models);
+}
+
+static void set_limit(struct row *rows, size_t index, uint64_t rounds)
+{
+	struct row *row = &rows[index];
+
+	row->limit = rounds;
+	predict(rows, index);
+	if (row->predicted > HOPELESS * (double)rounds && rounds > ROUNDS_A_FEW)
+		row->limit = ROUNDS_A_FEW;
+	row->predicted = 0;
 }
 
 static void print_head(FILE *out, const struct track_options *options)
@@ -311,6 +324,7 @@ static int run_size(const struct track_options *options, FILE *out, struct row *
 				     .nodes = options->network.nodes,
 				     .edges = world.network.graph.edge_count,
 				     .lambda2 = world.lambda2_known ? world.lambda2 : 0 };
+		set_limit(rows, *count, options->rounds);
 		r = run_field(&world, row, reterr);
 		if (r < 0)
 			break;
