@@ -102,7 +102,7 @@ neighbour b {
 }
 training {
 	plan = $work/plan.conf
-	listen = 'tcp://127.0.0.1:*'
+	listen = tcp://127.83.12.9:7413
 	worker-key = $work/w.key
 	data = $work/data
 	executable = $ctl
@@ -113,7 +113,7 @@ plan_says() { # TEXT, of the row or of it and its remedy
 	run "$ctl" check -f plan-a.conf
 	ends 1
 	keep '/^[a-z]* *\(worker address\|plan\|worker\)  /b;/remedy: \(the same\|a section\)/b;d'
-	out "ok       worker address     tcp://127.0.0.1:* is free
+	out "ok       worker address     tcp://127.83.12.9:7413 is free
 ok       worker             $ctl
 $1"
 }

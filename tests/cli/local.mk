@@ -13,6 +13,7 @@ cli_tests = \
 	%D%/sim.sh \
 	%D%/status.sh \
 	%D%/tell.sh \
+	%D%/together.sh \
 	%D%/track.sh \
 	%D%/train.sh \
 	%D%/usage.sh

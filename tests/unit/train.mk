@@ -3,6 +3,7 @@ unit_tests += \
 	tests/unit/checkpoint \
 	tests/unit/curve \
 	tests/unit/gradient \
+	tests/unit/modelfile \
 	tests/unit/part \
 	tests/unit/plan \
 	tests/unit/pool \
