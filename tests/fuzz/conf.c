@@ -8,8 +8,38 @@
 #include <string.h>
 
 #include "agent/conf/conf.h"
+#include "agent/track/plan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_refusal(int r, const struct error *error)
+{
+	assert(r == error->code);
+	assert(strncmp(error->text, "f: ", 3) == 0);
+	assert(error->text[3] != '\0');
+}
+
+/* The same for a plan. */
+static void parse_plan(const char *text)
+{
+	static struct plan plan;
+	struct error error = { 0 };
+	int r = plan_parse("f", text, &plan, &error);
+
+	if (r != 0) {
+		check_refusal(r, &error);
+		return;
+	}
+	assert(plan.nodes_count >= 2);
+	assert(plan.nodes_count <= PLAN_NODES_MAX);
+	for (unsigned i = 0; i < plan.nodes_count; i++) {
+		assert(plan.nodes[i].size >= 1);
+		assert(plan_find(&plan, plan.nodes[i].name) == (int)i);
+	}
+	assert(plan.wait_ns <= plan.drop_ns);
+	assert(plan.overlap == 0 || plan.overlap * plan.nodes_count >= 1);
+	assert(plan_digest(&plan, 1) != plan_digest(&plan, 2));
+}
 
 /* Any text is refused with a reason or gives a configuration whose values agree. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -21,12 +51,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(text != NULL);
 	memcpy(text, data, size);
 	text[size] = '\0';
+	parse_plan(text);
 	int r = conf_parse("f", text, &conf, &error);
 	free(text);
 	if (r != 0) {
-		assert(r == error.code);
-		assert(strncmp(error.text, "f: ", 3) == 0);
-		assert(error.text[3] != '\0');
+		check_refusal(r, &error);
 		return 0;
 	}
 	assert(conf.floor_ucpu <= conf.endowment_ucpu);
@@ -40,5 +69,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(conf.neighbour_count <= CONF_NEIGHBOURS_MAX);
 	for (unsigned i = 0; i < conf.neighbour_count; i++)
 		assert(conf.neighbours[i].id != conf.id);
+	assert(conf.training.coordinator[0] == '\0' || conf.training.plan[0] == '\0');
 	return 0;
 }
