@@ -85,8 +85,10 @@ static int check_plan(const struct confcheck *check)
 		return is_missing(check, "listen", line);
 	if (conf->training.worker_key[0] == '\0')
 		return is_missing(check, "worker-key", line);
-	if (!is_tcp(conf->training.listen) || !confutil_is_numeric(conf->training.listen))
-		return fails(check, "listen", ": expected tcp:// with a numeric address");
+	if (!is_tcp(conf->training.listen) || !confutil_is_numeric(conf->training.listen) ||
+	    !confcheck_is_destination(conf->training.listen))
+		return fails(check, "listen",
+			     ": expected tcp:// with a numeric address and a port");
 	if (strcmp(conf->training.listen, conf->listen) == 0)
 		return fails(check, "listen", " is where the agent itself listens");
 	for (unsigned i = 0; i < conf->neighbour_count; i++)
