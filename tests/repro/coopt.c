@@ -8,6 +8,8 @@
 #include <stdlib.h>
 
 #include "lib/graph/spectrum.h"
+#include "lib/model/reference.h"
+#include "lib/rng.h"
 
 #define DRAWS	  100u
 #define STEPS_MAX 100u
@@ -88,4 +90,104 @@ void coopt_close(struct coopt_run *run)
 {
 	free(run->memory);
 	run->memory = NULL;
+}
+
+void coopt_share(struct iso_field_config *config, struct iso_site *sites, uint64_t seed)
+{
+	struct iso_rng rng = { seed };
+	int64_t demands_ucpu = 0;
+
+	for (uint32_t i = 0; i < config->graph->nodes; i++) {
+		sites[i] = (struct iso_site){
+			.cost = {
+				.kind = ISO_COST_QUADRATIC,
+				.penalty = ISO_PENALTY_NONE,
+				.weight = 1,
+				.kappa = 1 + 4 * iso_rng_unit(&rng),
+				.demand_ucpu = (int64_t)(1e6 * (2 + 6 * iso_rng_unit(&rng))),
+			},
+			.box = { 0, 1000000000 },
+		};
+		demands_ucpu += sites[i].cost.demand_ucpu;
+	}
+	config->sites = sites;
+	config->budget_ucpu = demands_ucpu / 5 * 6;
+	config->share_step = iso_field_share_step_max(sites, config->graph->nodes, 2, 0.125) / 2;
+	config->price =
+	    (struct iso_stream_config){ .mode = ISO_STREAM_LOG, .n = 1, .bits = 12, .rho = 0.125 };
+}
+
+void coopt_problem_solve(struct coopt_problem *problem)
+{
+	const struct iso_smooth *smooth = &problem->smooth;
+
+	problem->params = iso_smooth_params(smooth);
+	problem->workspace = malloc(
+	    sizeof(double) * iso_reference_workspace(smooth, problem->parts, problem->nodes));
+	problem->best = calloc(problem->params, sizeof(double));
+	if (problem->workspace == NULL || problem->best == NULL)
+		repro_die("no memory");
+	problem->first_value = iso_reference_mean(smooth, problem->parts, problem->nodes,
+						  problem->best, problem->workspace, NULL);
+	const struct iso_reference found = iso_reference_solve(
+	    smooth, problem->parts, problem->nodes, 1e-12, problem->workspace, problem->best);
+
+	if (!(found.gradient_norm <= 1e-8))
+		repro_die("the optimum was not found: its gradient is %g", found.gradient_norm);
+	problem->best_value = found.value;
+	problem->curvature = 0;
+	for (uint32_t i = 0; i < problem->nodes; i++)
+		problem->curvature =
+		    fmax(problem->curvature,
+			 iso_smooth_curvature(smooth, &problem->parts[i], problem->workspace));
+}
+
+void coopt_problem_close(struct coopt_problem *problem)
+{
+	free(problem->x);
+	free(problem->targets);
+	free(problem->order);
+	free(problem->parts);
+	free(problem->workspace);
+	free(problem->best);
+	*problem = (struct coopt_problem){ 0 };
+}
+
+double coopt_gradient(void *context, uint32_t node, const double *y, double *ret_gradient)
+{
+	const struct coopt_problem *problem = context;
+
+	return iso_smooth_gradient(&problem->smooth, y, &problem->parts[node], problem->workspace,
+				   ret_gradient);
+}
+
+double coopt_gap(const struct coopt_problem *problem, const double *y)
+{
+	double value = iso_reference_mean(&problem->smooth, problem->parts, problem->nodes, y,
+					  problem->workspace, NULL);
+
+	return (value - problem->best_value) / (problem->first_value - problem->best_value);
+}
+
+double coopt_worst_gap(const struct coopt_problem *problem, const struct iso_field *field)
+{
+	double worst = 0;
+
+	for (uint32_t i = 0; i < problem->nodes; i++)
+		worst = fmax(worst, coopt_gap(problem, iso_field_y(field, i)));
+	return worst;
+}
+
+double coopt_spread(const struct coopt_problem *problem, const struct iso_field *field)
+{
+	double *mean = malloc(sizeof(double) * problem->params), square = 0, spread;
+
+	if (mean == NULL)
+		repro_die("no memory");
+	iso_field_mean(field, mean);
+	for (uint32_t k = 0; k < problem->params; k++)
+		square += mean[k] * mean[k];
+	spread = iso_field_spread(field, mean) / sqrt(square);
+	free(mean);
+	return spread;
 }

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "lib/model/smooth.h"
 #include "lib/sim/field.h"
 #include "lib/track/step.h"
 #include "tests/repro/repro.h"
@@ -48,5 +49,39 @@ void coopt_open(struct coopt_run *run, const struct iso_field_config *config);
 void coopt_rounds(struct coopt_run *run, uint32_t rounds);
 
 void coopt_close(struct coopt_run *run);
+
+/*
+ * Sites for the x of a run that is about y: quadratic costs without boxes, 1.2 times the
+ * demands as budget.  Fills in sites, budget, step and log-quantised prices of the config.
+ */
+void coopt_share(struct iso_field_config *config, struct iso_site *sites, uint64_t seed);
+
+/* What y is learnt from: a part of the data for each node. */
+struct coopt_problem {
+	struct iso_smooth smooth;
+	uint32_t nodes, params;
+	double *x, *targets;	   /* owned */
+	uint32_t *order;	   /* owned; NULL: parts are as the data lie */
+	struct iso_samples *parts; /* owned */
+	double *workspace;	   /* owned */
+	double *best;		   /* owned: the y that minimises the mean of all g_i, */
+	double best_value;	   /* that mean, */
+	double first_value;	   /* and it at y = 0 */
+	double curvature;	   /* L of the node that has most */
+};
+
+/* With smooth, nodes, x, targets, order and parts filled in: the rest. */
+void coopt_problem_solve(struct coopt_problem *problem);
+void coopt_problem_close(struct coopt_problem *problem);
+
+/* For fields: context is the problem. */
+double coopt_gradient(void *problem, uint32_t node, const double *y, double *ret_gradient);
+
+/* (F(y) - F*) / (F(0) - F*) of any y, and the largest of all nodes'. */
+double coopt_gap(const struct coopt_problem *problem, const double *y);
+double coopt_worst_gap(const struct coopt_problem *problem, const struct iso_field *field);
+
+/* Consensus: the largest distance of a node's y to the mean, relative to it. */
+double coopt_spread(const struct coopt_problem *problem, const struct iso_field *field);
 
 #endif
