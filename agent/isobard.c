@@ -127,9 +127,14 @@ static int init(const struct conf *conf, bool join)
 	return EXIT_DONE;
 }
 
+/* As the unit's ExecStopPost: not for one that has ended by itself, whatever it said then. */
 static int restore(const struct conf *conf)
 {
+	const char *how = getenv("EXIT_CODE");
 	struct error error = { 0 };
+
+	if (how != NULL && strcmp(how, "exited") == 0)
+		return EXIT_DONE;
 
 	if (node_restore(conf, &error) == 0)
 		return EXIT_DONE;

@@ -8,12 +8,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/base/clock.h"
+
 #ifdef HAVE_SYSTEMD
 #include <systemd/sd-daemon.h>
 
+/* Ticks may be shorter: the manager need not hear of each. */
+#define STATUS_EVERY_NS 1000000000u
+
 static struct {
 	char status[256]; /* the last that was sent */
+	uint64_t status_ns;
 	bool is_watched;
+	uint64_t every_ns; /* an eighth of the watchdog */
+	uint64_t alive_ns;
 } service;
 
 static void send_text(const char *text)
@@ -34,8 +42,12 @@ void service_status(const char *status)
 {
 	char text[sizeof(service.status) + 32];
 
-	if (strncmp(status, service.status, sizeof(service.status) - 1) == 0)
+	uint64_t now_ns = clock_now_ns();
+
+	if (strncmp(status, service.status, sizeof(service.status) - 1) == 0 ||
+	    now_ns < service.status_ns + STATUS_EVERY_NS)
 		return;
+	service.status_ns = now_ns;
 	snprintf(service.status, sizeof(service.status), "%s", status);
 	snprintf(text, sizeof(text), "STATUS=%s", service.status);
 	send_text(text);
@@ -52,7 +64,10 @@ void service_watchdog(uint64_t least_ns)
 	char text[64];
 
 	service.is_watched = sd_watchdog_enabled(0, &watchdog_us) > 0;
-	if (!service.is_watched || watchdog_us >= least_us)
+	if (!service.is_watched)
+		return;
+	service.every_ns = (watchdog_us > least_us ? watchdog_us : least_us) * 1000 / 8;
+	if (watchdog_us >= least_us)
 		return;
 	snprintf(text, sizeof(text), "WATCHDOG_USEC=%" PRIu64, least_us);
 	send_text(text);
@@ -60,8 +75,12 @@ void service_watchdog(uint64_t least_ns)
 
 void service_alive(void)
 {
-	if (service.is_watched)
-		send_text("WATCHDOG=1");
+	uint64_t now_ns = clock_now_ns();
+
+	if (!service.is_watched || now_ns < service.alive_ns + service.every_ns)
+		return;
+	service.alive_ns = now_ns;
+	send_text("WATCHDOG=1");
 }
 
 #else

@@ -13,7 +13,7 @@
 /* Started: others may count on us.  status as below. */
 void service_ready(const char *status);
 
-/* One line for `systemctl status`; only a text that has changed is sent. */
+/* One line for `systemctl status`; only a text that has changed is sent, once a second. */
 void service_status(const char *status);
 
 /* On the way out, which may take a while. */
@@ -25,7 +25,7 @@ void service_leaving(void);
  */
 void service_watchdog(uint64_t least_ns);
 
-/* Feeds the watchdog, from the loop that does what we are there for. */
+/* Feeds the watchdog, from the loop that does what we are there for; as often as it likes. */
 void service_alive(void);
 
 #endif

@@ -104,6 +104,11 @@ static void serve(struct admin *admin, const struct route *route, zmq_msg_t *mes
 	};
 
 	admin->counters.requests++;
+	/* Its connection is older than the list. */
+	if (!zap_admits(admin->zap, ADMIN_DOMAIN, message)) {
+		send_reply(admin, route, control_refuse("this key may give no commands any more"));
+		return;
+	}
 	if (waiting == NULL) {
 		send_reply(admin, route,
 			   control_refuse("%u requests wait for their answers: ask again later",

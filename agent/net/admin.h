@@ -19,7 +19,8 @@ struct zap;
  * administrators' keys and no other: a neighbour's key opens nothing here, nor
  * an administrator's at the neighbours' endpoint.  One message of one frame =
  * one JSON object, either way (agent/control/control.h); whoever is admitted
- * may use every command.
+ * may use every command, for as long as its key is in the list: a request on a connection
+ * that has outlived its entry is refused.
  */
 
 /* The allow-list's name for it, see zap.h. */

@@ -186,6 +186,22 @@ static const struct entry *decide(struct zap *zap, struct request *request)
 	return entry;
 }
 
+/* Metadata of ZMTP: length and name, length of four bytes and value. */
+#define KEY_PROPERTY	   "X-Key"
+#define KEY_METADATA_BYTES (1 + sizeof(KEY_PROPERTY) - 1 + 4 + CURVE_KEY_BYTES - 1)
+
+static void key_metadata(const struct entry *entry, uint8_t ret_bytes[KEY_METADATA_BYTES])
+{
+	const size_t name = sizeof(KEY_PROPERTY) - 1, value = CURVE_KEY_BYTES - 1;
+	char text[CURVE_KEY_BYTES];
+
+	zmq_z85_encode(text, entry->key, KEY_RAW_BYTES);
+	ret_bytes[0] = (uint8_t)name;
+	memcpy(ret_bytes + 1, KEY_PROPERTY, name);
+	memcpy(ret_bytes + 1 + name, (const uint8_t[]){ 0, 0, 0, (uint8_t)value }, 4);
+	memcpy(ret_bytes + 1 + name + 4, text, value);
+}
+
 static void answer(struct zap *zap, struct request *request, const struct entry *entry)
 {
 	void *socket = zap->source.socket;
@@ -193,6 +209,7 @@ static void answer(struct zap *zap, struct request *request, const struct entry 
 	const char *text = entry != NULL ? "welcome" : "not allowed";
 	const char *name = entry != NULL ? entry->name : "";
 	bool has_id = request->count > FRAME_REQUEST_ID;
+	uint8_t metadata[KEY_METADATA_BYTES] = { 0 };
 
 	/* A reply that cannot be sent leaves the stranger outside: nothing to mend. */
 	(void)zmq_send(socket, "1.0", 3, ZMQ_SNDMORE | ZMQ_DONTWAIT);
@@ -202,7 +219,9 @@ static void answer(struct zap *zap, struct request *request, const struct entry 
 	(void)zmq_send(socket, status, 3, ZMQ_SNDMORE | ZMQ_DONTWAIT);
 	(void)zmq_send(socket, text, strlen(text), ZMQ_SNDMORE | ZMQ_DONTWAIT);
 	(void)zmq_send(socket, name, strlen(name), ZMQ_SNDMORE | ZMQ_DONTWAIT);
-	(void)zmq_send(socket, "", 0, ZMQ_DONTWAIT);
+	if (entry != NULL)
+		key_metadata(entry, metadata);
+	(void)zmq_send(socket, metadata, entry != NULL ? sizeof(metadata) : 0, ZMQ_DONTWAIT);
 }
 
 static void on_request(struct loop_source *source, short revents)
@@ -297,6 +316,21 @@ int zap_set_peers(struct zap *zap, const char *domain, const struct zap_peer *pe
 	of->entries = entries;
 	of->entries_count = peers_count;
 	return 0;
+}
+
+bool zap_admits(const struct zap *zap, const char *domain, zmq_msg_t *message)
+{
+	const struct domain *of = find_domain(zap, domain);
+	const char *name = curve_user_id(message), *key = zmq_msg_gets(message, KEY_PROPERTY);
+	uint8_t raw[KEY_RAW_BYTES];
+
+	if (of == NULL || name == NULL || key == NULL || strlen(key) != CURVE_KEY_BYTES - 1 ||
+	    zmq_z85_decode(raw, key) == NULL)
+		return false;
+	for (size_t i = 0; i < of->entries_count; i++)
+		if (memcmp(of->entries[i].key, raw, sizeof(raw)) == 0)
+			return strcmp(of->entries[i].name, name) == 0;
+	return false;
 }
 
 int zap_open(void *context, struct loop *loop, const char *domain, const struct zap_peer *peers,

@@ -2,6 +2,7 @@
 #ifndef ISO_ZAP_H
 #define ISO_ZAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <zmq.h>
@@ -66,6 +67,12 @@ void zap_unwatch(void *socket);
  */
 int zap_set_peers(struct zap *zap, const char *domain, const struct zap_peer *peers,
 		  size_t peers_count, struct error *reterr);
+
+/*
+ * Whether who sent this message may still come in: its key is in the list as it is now, under
+ * the name that it had at the handshake.  Connections that are up outlive their entry.
+ */
+bool zap_admits(const struct zap *zap, const char *domain, zmq_msg_t *message);
 
 /* All zero for a domain that there is not. */
 const struct zap_counters *zap_counters(const struct zap *zap, const char *domain);

@@ -210,6 +210,11 @@ START_TEST(restores_for_an_agent_that_was_killed)
 	kill(pid, SIGKILL);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	assert_limit(30000);
+	/* Nor for one that said itself why it ended: it has done what was to be done. */
+	ck_assert_int_eq(setenv("EXIT_CODE", "exited", 1), 0);
+	ck_assert_int_eq(isobard_says("--restore"), 0);
+	assert_limit(30000);
+	ck_assert_int_eq(setenv("EXIT_CODE", "killed", 1), 0);
 	ck_assert_int_eq(isobard_says("--restore"), 0);
 	assert_limit(77000);
 	/* Done once: what somebody writes from then on is left alone. */

@@ -93,7 +93,19 @@ static json_t *on_large(void *with, const json_t *request)
 	return reply;
 }
 
+/* Alice has another key from now on: the stranger's. */
+static json_t *on_rekey(void *with, const json_t *request)
+{
+	struct zap_peer peer = { .name = "alice" };
+
+	(void)with;
+	(void)request;
+	memcpy(peer.public_key, stranger.public_key, sizeof(peer.public_key));
+	return json_pack("{s:i}", "set", zap_set_peers(node.zap, ADMIN_DOMAIN, &peer, 1, NULL));
+}
+
 static const struct control_command commands[] = {
+	{ .name = "rekey", .fn = on_rekey },
 	{ .name = "ask", .changes_state = true, .fn = on_ask },
 	{ .name = "later", .changes_state = true, .later = on_later },
 	{ .name = "release", .fn = on_release },
@@ -398,6 +410,22 @@ START_TEST(garbage_is_answered_with_the_reason)
 }
 END_TEST
 
+/* By its name alone it would be let through. */
+START_TEST(a_connection_does_not_outlive_its_key)
+{
+	struct admin_target here = { .endpoint = control_endpoint }, renewed = as(&stranger);
+	void *socket = begin(&alice, "{\"command\":\"ask\"}", 17);
+
+	ck_assert_str_eq(answer_to(socket), "{\"ok\":true,\"you\":null}");
+	answers(&here, "{\"command\": \"rekey\"}", "{\"ok\":true,\"set\":0}");
+	ck_assert_int_ge(zmq_send(socket, "{\"command\":\"ask\"}", 17, 0), 0);
+	ck_assert_str_eq(answer_to(socket),
+			 "{\"error\":\"this key may give no commands any more\",\"ok\":false}");
+	answers(&renewed, "{\"command\": \"ask\", \"you\": 3}", "{\"ok\":true,\"you\":3}");
+	zmq_close(socket);
+}
+END_TEST
+
 START_TEST(a_message_of_two_frames_is_dropped)
 {
 	void *socket = begin(&alice, "{\"command\":\"ask\"}", 17);
@@ -543,6 +571,7 @@ Suite *test_suite(void)
 	suite_add_tcase(suite, who);
 	tcase_add_checked_fixture(what, setup, teardown);
 	tcase_add_test(what, garbage_is_answered_with_the_reason);
+	tcase_add_test(what, a_connection_does_not_outlive_its_key);
 	tcase_add_test(what, a_message_of_two_frames_is_dropped);
 	tcase_add_test(what, a_request_that_is_too_long_costs_the_connection);
 	tcase_add_test(what, a_reply_that_is_too_long_is_replaced);
