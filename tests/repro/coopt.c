@@ -130,7 +130,7 @@ void coopt_problem_solve(struct coopt_problem *problem)
 	problem->first_value = iso_reference_mean(smooth, problem->parts, problem->nodes,
 						  problem->best, problem->workspace, NULL);
 	const struct iso_reference found = iso_reference_solve(
-	    smooth, problem->parts, problem->nodes, 1e-12, problem->workspace, problem->best);
+	    smooth, problem->parts, problem->nodes, 1e-10, problem->workspace, problem->best);
 
 	if (!(found.gradient_norm <= 1e-8))
 		repro_die("the optimum was not found: its gradient is %g", found.gradient_norm);

@@ -7,7 +7,7 @@ repro_common = %D%/fit.c %D%/fit.h %D%/repro.c %D%/repro.h %D%/simulate.c %D%/si
 if HAVE_CHECK
 repro_programs += %D%/ata_tables %D%/ata_quadratic %D%/ata_laws %D%/ata_regret %D%/ata_prior
 repro_programs += %D%/ringmaster %D%/ringleader %D%/capped %D%/ours %D%/remedies
-repro_programs += %D%/coopt_cost %D%/coopt_learn
+repro_programs += %D%/coopt_cost %D%/coopt_learn %D%/coopt_mnist
 %C%_ata_laws_SOURCES = %D%/ata_laws.c $(repro_common)
 %C%_ata_prior_SOURCES = %D%/ata_prior.c $(repro_common)
 %C%_ata_quadratic_SOURCES = %D%/ata_quadratic.c $(repro_common)
@@ -16,6 +16,7 @@ repro_programs += %D%/coopt_cost %D%/coopt_learn
 %C%_capped_SOURCES = %D%/capped.c $(repro_common)
 %C%_coopt_cost_SOURCES = %D%/coopt_cost.c $(coopt_common) $(repro_common)
 %C%_coopt_learn_SOURCES = %D%/coopt_learn.c $(coopt_common) $(repro_common)
+%C%_coopt_mnist_SOURCES = %D%/coopt_mnist.c $(coopt_common) $(repro_common)
 %C%_ours_SOURCES = %D%/ours.c $(repro_common)
 %C%_remedies_SOURCES = %D%/remedies.c tests/sim/remedy.c tests/sim/remedy.h $(repro_common)
 %C%_ringleader_SOURCES = %D%/ringleader.c $(repro_common)
