@@ -30,7 +30,7 @@ void iso_toy_regression(uint64_t seed, uint32_t count, uint32_t features, double
 
 /*
  * Rows (a, b) of ISO_SMOOTH_WAVES, one a node: uniform in [-size, size), then moved
- * so that the a sum to 0 and the b sum to 0, to rounding.  With |a| above 2 a cost is
+ * so that the a sum to 0 and the b sum to 0, to rounding.  With a^2 above 96 a cost is
  * not convex.
  */
 void iso_toy_waves(uint64_t seed, uint32_t nodes, double size, double *ret_x);
