@@ -8,7 +8,7 @@ if HAVE_CHECK
 repro_programs += %D%/ata_tables %D%/ata_quadratic %D%/ata_laws %D%/ata_regret %D%/ata_prior
 repro_programs += %D%/ringmaster %D%/ringleader %D%/capped %D%/ours %D%/remedies
 repro_programs += %D%/coopt_cost %D%/coopt_learn %D%/coopt_mnist
-repro_programs += %D%/coopt_nonconvex
+repro_programs += %D%/coopt_nonconvex %D%/coopt_rho
 %C%_ata_laws_SOURCES = %D%/ata_laws.c $(repro_common)
 %C%_ata_prior_SOURCES = %D%/ata_prior.c $(repro_common)
 %C%_ata_quadratic_SOURCES = %D%/ata_quadratic.c $(repro_common)
@@ -19,6 +19,7 @@ repro_programs += %D%/coopt_nonconvex
 %C%_coopt_learn_SOURCES = %D%/coopt_learn.c $(coopt_common) $(repro_common)
 %C%_coopt_mnist_SOURCES = %D%/coopt_mnist.c $(coopt_common) $(repro_common)
 %C%_coopt_nonconvex_SOURCES = %D%/coopt_nonconvex.c $(coopt_common) $(repro_common)
+%C%_coopt_rho_SOURCES = %D%/coopt_rho.c $(coopt_common) $(repro_common)
 %C%_ours_SOURCES = %D%/ours.c $(repro_common)
 %C%_remedies_SOURCES = %D%/remedies.c tests/sim/remedy.c tests/sim/remedy.h $(repro_common)
 %C%_ringleader_SOURCES = %D%/ringleader.c $(repro_common)
