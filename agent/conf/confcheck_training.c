@@ -91,6 +91,9 @@ static int check_plan(const struct confcheck *check)
 			     ": expected tcp:// with a numeric address and a port");
 	if (strcmp(conf->training.listen, conf->listen) == 0)
 		return fails(check, "listen", " is where the agent itself listens");
+	if (strcmp(conf->training.listen, conf->admin_listen) == 0)
+		return fails(check, "listen",
+			     " is where the agent listens for administrators (admin-listen)");
 	for (unsigned i = 0; i < conf->neighbour_count; i++)
 		if (conf->neighbours[i].worker_address[0] != '\0')
 			return 0;
@@ -138,6 +141,9 @@ static int check_worker(const struct confcheck *check, const struct conf_neighbo
 	if (strcmp(neighbour->worker_address, neighbour->address) == 0)
 		return confcheck_at_neighbour(
 		    check, neighbour, "worker-address is the agent's own address");
+	if (strcmp(neighbour->worker_public_key, neighbour->public_key) == 0)
+		return confcheck_at_neighbour(check, neighbour,
+					      "worker-public-key is the agent's own public-key");
 	return 0;
 }
 
@@ -189,6 +195,10 @@ int confcheck_training(struct confcheck *check)
 		r = has_plan ? check_plan(check) : check_coordinator(check);
 	if (r == 0)
 		r = check_workers(check);
+	/* Its user must own it, and must not be able to speak for the agent. */
+	if (r == 0 && conf_trains(conf) && conf->training.worker_key[0] != '\0' &&
+	    strcmp(conf->training.worker_key, conf->secret_key) == 0)
+		return fails(check, "worker-key", " is the agent's own secret-key");
 	if (r < 0 || !conf_trains(conf) ||
 	    dataset_spec_check(conf->training.data, check->reterr) == 0)
 		return r;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,6 +43,19 @@ static bool has_data(const struct conf *conf, struct error *reterr)
 	return false;
 }
 
+/* Copied to another file: what has the same path is refused where it is read. */
+static bool is_key_of_agent(const struct conf *conf, const struct curve_keypair *worker)
+{
+	struct curve_keypair agent;
+	struct error error; /* of that key the row of the keys speaks */
+
+	if (conf->secret_key[0] == '\0' || curve_secret_read(conf->secret_key, &agent, &error) < 0)
+		return false;
+	bool is_same = strcmp(agent.public_key, worker->public_key) == 0;
+	curve_keypair_wipe(&agent);
+	return is_same;
+}
+
 /* NULL: all is there; else what to do about what *reterr says. */
 static const char *find_lack(const struct conf *conf, struct error *reterr)
 {
@@ -64,7 +78,13 @@ static const char *find_lack(const struct conf *conf, struct error *reterr)
 	if (conf->training.worker_key[0] != '\0') {
 		if (curve_secret_read(conf->training.worker_key, &keys, reterr) < 0)
 			return "isobarctl keygen, owned by the worker's user, mode 600";
+		bool is_agents = is_key_of_agent(conf, &keys);
 		curve_keypair_wipe(&keys);
+		if (is_agents) {
+			error_set(reterr, -EINVAL, "'%.120s' holds the agent's own secret-key",
+				  conf->training.worker_key);
+			return "a pair of its own: isobarctl keygen";
+		}
 	}
 	if (!is_task_fine(conf, user.uid, reterr))
 		return "install it for root, mode 644, or mend training.task";

@@ -128,6 +128,16 @@ plan_says "missing  plan               '$work/plan.conf' has no node b
 printf 'name = p\nnode a { }\nnode b { }\n' >plan.conf
 plan_says "ok       plan               $work/plan.conf: p, of 2 nodes"
 
+# A copy of the agent's key, under another name.
+cp w.key w.kept
+cat a.key >w.key
+run "$ctl" check -f plan-a.conf
+ends 1
+keep '/^[a-z]* *worker  /b;/remedy: a pair/b;d'
+out "missing  worker             '$work/w.key' holds the agent's own secret-key
+                            remedy: a pair of its own: isobarctl keygen"
+cat w.kept >w.key
+
 mkdir state
 echo 'no journal at all' >state/journal
 chmod 644 a.key
