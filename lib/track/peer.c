@@ -25,6 +25,8 @@ static bool valid_config(const struct iso_peer_config *config)
 		return false;
 	if (!(config->alpha >= 0 && config->alpha <= 0x1p500))
 		return false;
+	if (config->rounds > ISO_PEER_ROUND_MAX)
+		return false;
 	return config->resend_ns > 0 && config->wait_ns > config->resend_ns &&
 	       config->drop_ns <= UINT64_MAX / 4 && config->wait_ns <= UINT64_MAX / 4;
 }
@@ -87,7 +89,7 @@ enum iso_status iso_peer_init(void *memory, size_t size, const struct iso_peer_c
 	size_t needed = iso_peer_size(config);
 	struct layout layout = { .at = memory };
 
-	if (needed == 0)
+	if (needed == 0 || round > ISO_PEER_ROUND_MAX)
 		return ISO_E_RANGE;
 	if (size < needed)
 		return ISO_E_SHORT;

@@ -48,7 +48,7 @@ struct iso_peer_config {
 	struct iso_stream_config stream; /* of y and of z, each; n: parameters */
 	double step;                /* T, of all nodes the same, (0, 2) */
 	double alpha;               /* gradient weight, > 0; 0: adaptive, in units of 1 / L */
-	uint64_t rounds;            /* ends when round is this; 0: never */
+	uint64_t rounds;            /* ends when round is this; 0: never; <= ISO_PEER_ROUND_MAX */
 	uint64_t wait_ns;           /* > resend_ns */
 	uint64_t drop_ns;           /* after the hold */
 	uint64_t resend_ns;         /* > 0 */
@@ -60,8 +60,8 @@ size_t iso_peer_size(const struct iso_peer_config *config);
 /*
  * Memory: size bytes, aligned for uint64_t, the caller's.  y: where to start, copied; all
  * nodes of a new run the same.  round: 0, or of which round y was saved: a node takes y and
- * round from the first neighbour that is further on.
- * ISO_E_RANGE, ISO_E_SHORT.
+ * round from the first neighbour that is further on, but not beyond the last round.
+ * ISO_E_RANGE: also a round above ISO_PEER_ROUND_MAX.  ISO_E_SHORT.
  */
 ISO_MUST_USE enum iso_status iso_peer_init(void *memory, size_t size,
 					   const struct iso_peer_config *config, const double *y,

@@ -320,7 +320,8 @@ static void move(struct iso_peer *peer)
 	assert(peer->alpha_used > 0);
 	iso_track_move(m, peer->pull, step * peer->alpha_used, peer->z, peer->y);
 	memset(peer->pull, 0, m * sizeof(double));
-	peer->round++;
+	/* Stays where it is rather than to become one that cannot be said. */
+	peer->round += peer->round < ISO_PEER_ROUND_MAX;
 }
 
 static bool awaited(const struct iso_peer *peer, const struct peer_edge *edge)

@@ -123,7 +123,8 @@ void iso_peer_edge_live(struct iso_peer *peer, struct peer_edge *edge)
 	edge->since_ns = peer->now_ns;
 	edge->again_ns = peer->now_ns;
 	/* Once: a slow node would else run after the others for ever. */
-	if (peer->virgin && !peer->adopting && !peer->adopted && edge->peer_round > peer->round)
+	if (peer->virgin && !peer->adopting && !peer->adopted &&
+	    peer_is_ahead(peer, edge->peer_round))
 		iso_peer_adopt_from(peer, edge);
 	iso_peer_offer(peer, edge);
 }

@@ -136,6 +136,14 @@ static inline bool peer_same(struct iso_peer_nonce a, struct iso_peer_nonce b)
 	return a.boot == b.boot && a.session == b.session;
 }
 
+/* A node at that round is further on, and not where no node can be. */
+static inline bool peer_is_ahead(const struct iso_peer *peer, uint64_t round)
+{
+	uint64_t rounds = peer->config.rounds;
+
+	return round > peer->round && (rounds == 0 || round <= rounds);
+}
+
 /* The edge counts: it has a weight and maybe F. */
 static inline bool peer_counts(const struct peer_edge *edge)
 {

@@ -83,6 +83,8 @@ static bool possible(const struct iso_peer_frame *frame)
 		return false;
 	if (hello && (frame->seq != 0 || frame->ack != 0))
 		return false;
+	if (frame->round > ISO_PEER_ROUND_MAX)
+		return false;
 	if (frame->degree > ISO_PEER_NEIGHBOURS_MAX || frame->age >= ISO_PEER_AGE_MAX)
 		return false;
 	if (frame->params == 0 || frame->params > ISO_PEER_PARAMS_MAX)

@@ -33,6 +33,7 @@
 #define ISO_PEER_PARAMS_MAX     (16u * 1024 * 1024)
 #define ISO_PEER_AGE_MAX        256u
 #define ISO_PEER_AMOUNT_MAX     0x1p500 /* of alpha and curvature */
+#define ISO_PEER_ROUND_MAX      ((uint64_t)1 << 53)
 
 enum iso_peer_kind {
 	ISO_PEER_HELLO = 1,  /* let us begin a session */
@@ -68,7 +69,7 @@ struct iso_peer_frame {
 	/* The rest is of no use in HELLO but round. */
 	uint64_t seq;               /* of this frame or the newest sent; HELLO: 0 */
 	uint64_t ack;               /* newest that came; HELLO: 0 */
-	uint64_t round;
+	uint64_t round;             /* <= ISO_PEER_ROUND_MAX */
 	uint32_t degree;            /* neighbours of the sender, as it weights this frame */
 	uint32_t params;            /* 1 .. ISO_PEER_PARAMS_MAX */
 	double alpha;               /* that the sender wishes for; 0: not known yet */

@@ -2,6 +2,7 @@
 /* What tests/sim/peer.c does not reach: arguments, addresses, the end of numbers. */
 #include "config.h"
 
+#include "lib/checksum.h"
 #include "lib/track/peer_state.h"
 #include "tests/test.h"
 
@@ -153,6 +154,7 @@ START_TEST(a_configuration_out_of_range_is_refused)
 	REFUSED(alpha = (double)INFINITY);
 	REFUSED(resend_ns = 0);
 	REFUSED(wait_ns = 100);
+	REFUSED(rounds = ISO_PEER_ROUND_MAX + 1);
 	REFUSED(stream.bits = 40);
 	REFUSED(stream.n = ISO_PEER_PARAMS_MAX + 1);
 	REFUSED(neighbour_count = ISO_PEER_NEIGHBOURS_MAX + 1);
@@ -242,6 +244,83 @@ START_TEST(a_gradient_that_is_not_finite_ends_it)
 }
 END_TEST
 
+/* A frame of the second node's, made up. */
+static struct iso_peer_frame frame_from(enum iso_peer_kind kind)
+{
+	return (struct iso_peer_frame){
+		.kind = kind,
+		.plan = 77,
+		.source = ids[1],
+		.destination = ids[0],
+		.own = { 11, 1 },
+		.echo = { 10, 1 },
+		.params = M,
+		.alpha = 0.25,
+		.curvature = 1,
+		.loss = 0.5,
+	};
+}
+
+static enum iso_status hear(struct iso_peer *peer, struct iso_peer_frame frame,
+			    const double *snapshot)
+{
+	uint8_t head[ISO_PEER_HEAD_BYTES];
+
+	if (snapshot != NULL) {
+		frame.seq = 1;
+		frame.degree = 1;
+		frame.split = 8 * M;
+		frame.payload_bytes = 16 * M;
+		frame.payload_checksum = iso_checksum(snapshot, 16 * M);
+	}
+	iso_peer_frame_encode(&frame, head);
+	return iso_peer_receive(peer, peer->now_ns, 0, head, sizeof(head),
+				(const uint8_t *)snapshot, frame.payload_bytes);
+}
+
+/* All actions; how many. */
+static unsigned act(struct iso_peer *peer)
+{
+	struct iso_peer_action action;
+	unsigned count = 0;
+
+	while (iso_peer_next(peer, &action)) {
+		count++;
+		if (action.what == ISO_PEER_COMPUTE) {
+			memcpy(action.gradient, action.y, M * sizeof(double));
+			ck_assert_ok(iso_peer_gradient(peer, peer->now_ns, 1, 1));
+		}
+	}
+	return count;
+}
+
+START_TEST(nobody_is_followed_beyond_the_last_round)
+{
+	const double theirs[2 * M] = { 7, 7, 0, 0 };
+	struct iso_peer_config config = config_of(0);
+
+	config.rounds = 500;
+	for (uint64_t round = 500; round <= 501; round++) {
+		struct iso_peer *peer = make(&config);
+		struct iso_peer_frame hello = frame_from(ISO_PEER_HELLO);
+		struct iso_peer_frame snapshot = frame_from(ISO_PEER_SNAPSHOT);
+
+		hello.round = snapshot.round = round;
+		ck_assert_ok(hear(peer, hello, NULL));
+		ck_assert_ok(hear(peer, snapshot, theirs));
+		act(peer);
+		ck_assert_uint_eq(iso_peer_round(peer), round == 500 ? 500 : 1);
+		free(peer);
+	}
+	struct iso_peer *peer = NULL;
+	uint64_t memory[512];
+	ck_assert_uint_le(iso_peer_size(&config), sizeof(memory));
+	ck_assert_int_eq(iso_peer_init(memory, sizeof(memory), &config, y_first,
+				       ISO_PEER_ROUND_MAX + 1, 0, &peer),
+			 ISO_E_RANGE);
+}
+END_TEST
+
 START_TEST(who_leaves_says_so_and_nothing_else)
 {
 	struct pair pair;
@@ -274,6 +353,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_configuration_out_of_range_is_refused);
 	tcase_add_test(tcase, what_is_not_for_this_node_is_refused);
 	tcase_add_test(tcase, a_gradient_that_is_not_finite_ends_it);
+	tcase_add_test(tcase, nobody_is_followed_beyond_the_last_round);
 	tcase_add_test(tcase, who_leaves_says_so_and_nothing_else);
 	suite_add_tcase(suite, tcase);
 	return suite;

@@ -20,7 +20,7 @@ static struct iso_peer_frame frame_of(struct iso_rng *rng)
 		.destination = iso_rng_next(rng),
 		.own = { iso_rng_next(rng) | 1, 2 + (uint32_t)iso_rng_below(rng, 1000) },
 		.echo = { iso_rng_next(rng) | 1, 1 + (uint32_t)iso_rng_below(rng, 1000) },
-		.round = iso_rng_next(rng),
+		.round = iso_rng_below(rng, ISO_PEER_ROUND_MAX + 1),
 		.degree = (uint32_t)iso_rng_below(rng, ISO_PEER_NEIGHBOURS_MAX + 1),
 		.params = 1 + (uint32_t)iso_rng_below(rng, ISO_PEER_PARAMS_MAX),
 		.age = (uint32_t)iso_rng_below(rng, ISO_PEER_AGE_MAX),

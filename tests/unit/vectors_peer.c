@@ -63,7 +63,7 @@ START_TEST(heads_of_peers)
 		iso_peer_frame_encode(&frame, head);
 		vectorfield_bytes(&file, head, sizeof(head));
 	}
-	ck_assert_uint_eq(file.cases, 48);
+	ck_assert_uint_eq(file.cases, 49);
 	vectorfile_close(&file);
 }
 END_TEST
