@@ -125,7 +125,7 @@ static void tick_apart(struct iso_peer *peer, struct peer_edge *edge)
 
 	if (edge->state == ISO_PEER_IS_HELD && peer->now_ns - heard >= peer->config.drop_ns)
 		iso_peer_edge_drop(peer, edge);
-	if (peer->now_ns >= edge->again_ns) {
+	if (!peer_spent(edge) && peer->now_ns >= edge->again_ns) {
 		edge->wants |= WANT_HELLO;
 		edge->again_ns = peer->now_ns + peer->config.resend_ns;
 	}
@@ -174,9 +174,11 @@ static uint64_t edge_wake_ns(const struct iso_peer *peer, const struct peer_edge
 	uint64_t heard = edge->last_heard_ns > edge->since_ns ? edge->last_heard_ns
 							       : edge->since_ns;
 
+	uint64_t hello_ns = peer_spent(edge) ? UINT64_MAX : edge->again_ns;
+
 	switch (edge->state) {
-	case ISO_PEER_IS_DOWN: return edge->again_ns;
-	case ISO_PEER_IS_HELD: return least(edge->again_ns, heard + peer->config.drop_ns);
+	case ISO_PEER_IS_DOWN: return hello_ns;
+	case ISO_PEER_IS_HELD: return least(hello_ns, heard + peer->config.drop_ns);
 	case ISO_PEER_IS_LIVE:
 		if (edge->sent > edge->settled)
 			return least(edge->again_ns, edge->since_ns + peer->config.wait_ns);

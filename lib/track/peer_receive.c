@@ -210,7 +210,7 @@ enum iso_status iso_peer_receive(struct iso_peer *peer, uint64_t now_ns, uint32_
 	if (status == ISO_OK &&
 	    (frame.plan != peer->config.plan || frame.params != peer_params(peer)))
 		status = ISO_E_CONFIG;
-	if (status == ISO_OK && peer->phase == PHASE_ENDED)
+	if (status == ISO_OK && (peer->phase == PHASE_ENDED || peer_spent(edge)))
 		status = ISO_E_STALE;
 	if (status == ISO_OK)
 		status = dispatch(peer, edge, &frame, payload, payload_size);

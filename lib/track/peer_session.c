@@ -16,12 +16,11 @@
 
 static void take_nonce(struct iso_peer *peer, struct peer_edge *edge)
 {
-	edge->session = ++peer->sessions;
-	assert(edge->session != 0);
+	edge->session += !peer_spent(edge);
 	edge->peer = (struct iso_peer_nonce){ 0 };
 	edge->sent = edge->received = edge->settled = 0;
 	edge->newest = edge->earlier = (struct peer_sent){ 0 };
-	edge->wants = WANT_HELLO;
+	edge->wants = peer_spent(edge) ? 0 : WANT_HELLO;
 	edge->ack_flags = 0;
 	edge->again_ns = peer->now_ns + peer->config.resend_ns;
 	edge->since_ns = peer->now_ns;

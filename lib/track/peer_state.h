@@ -95,7 +95,6 @@ struct iso_peer {
 	bool adopt_ready;           /* y of adopt_edge has come during COMPUTE */
 	bool adopting;              /* a neighbour is further on; its snapshot is awaited */
 	uint32_t adopt_edge;
-	uint32_t sessions;          /* given out to edges */
 	uint64_t round;
 	uint64_t publish;           /* times the estimates moved */
 	uint64_t now_ns;
@@ -134,6 +133,15 @@ static inline struct iso_peer_nonce peer_nonce(const struct iso_peer *peer,
 static inline bool peer_same(struct iso_peer_nonce a, struct iso_peer_nonce b)
 {
 	return a.boot == b.boot && a.session == b.session;
+}
+
+/*
+ * All numbers of sessions have been used: only a neighbour that ends each at once gets there,
+ * and is not heard any more.
+ */
+static inline bool peer_spent(const struct peer_edge *edge)
+{
+	return edge->session == UINT32_MAX;
 }
 
 /* A node at that round is further on, and not where no node can be. */

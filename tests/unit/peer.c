@@ -278,20 +278,16 @@ static enum iso_status hear(struct iso_peer *peer, struct iso_peer_frame frame,
 				(const uint8_t *)snapshot, frame.payload_bytes);
 }
 
-/* All actions; how many. */
-static unsigned act(struct iso_peer *peer)
+static void act(struct iso_peer *peer)
 {
 	struct iso_peer_action action;
-	unsigned count = 0;
 
 	while (iso_peer_next(peer, &action)) {
-		count++;
 		if (action.what == ISO_PEER_COMPUTE) {
 			memcpy(action.gradient, action.y, M * sizeof(double));
 			ck_assert_ok(iso_peer_gradient(peer, peer->now_ns, 1, 1));
 		}
 	}
-	return count;
 }
 
 START_TEST(nobody_is_followed_beyond_the_last_round)
@@ -318,6 +314,42 @@ START_TEST(nobody_is_followed_beyond_the_last_round)
 	ck_assert_int_eq(iso_peer_init(memory, sizeof(memory), &config, y_first,
 				       ISO_PEER_ROUND_MAX + 1, 0, &peer),
 			 ISO_E_RANGE);
+}
+END_TEST
+
+/* Who acknowledges what was never sent, in session after session, comes to an end of them. */
+START_TEST(sessions_run_out_without_harm)
+{
+	struct iso_peer_config config = config_of(0);
+	struct iso_peer *peer = make(&config);
+	struct iso_peer_frame hello = frame_from(ISO_PEER_HELLO), ack = frame_from(ISO_PEER_ACK);
+	struct iso_peer_action action;
+	struct iso_peer_edge edge;
+
+	peer->edges[0].session = UINT32_MAX - 2;
+	for (uint32_t i = 0; i < 3; i++) {
+		hello.echo.session = ack.echo.session = UINT32_MAX - 2 + i;
+		hello.own.session = ack.own.session = 1 + i;
+		ack.ack = 17;
+		hello.base_session = i;
+		hello.base = i == 0 ? (struct iso_peer_nonce){ 0 }
+				    : (struct iso_peer_nonce){ 10, UINT32_MAX - 3 + i };
+		ck_assert_int_eq(hear(peer, hello, NULL), i < 2 ? ISO_OK : ISO_E_STALE);
+		ck_assert_int_eq(hear(peer, ack, NULL), i < 2 ? ISO_E_MALFORMED : ISO_E_STALE);
+		/* The gradient takes its time. */
+		while (iso_peer_next(peer, &action))
+			;
+	}
+	iso_peer_edge(peer, 0, &edge);
+	ck_assert_int_eq(edge.state, ISO_PEER_IS_HELD);
+	while (iso_peer_wake_ns(peer) != UINT64_MAX) {
+		iso_peer_tick(peer, iso_peer_wake_ns(peer));
+		ck_assert(!iso_peer_next(peer, &action));
+	}
+	iso_peer_edge(peer, 0, &edge);
+	ck_assert_int_eq(edge.state, ISO_PEER_IS_DOWN);
+	ck_assert_uint_eq(edge.sessions, 2);
+	free(peer);
 }
 END_TEST
 
@@ -354,6 +386,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, what_is_not_for_this_node_is_refused);
 	tcase_add_test(tcase, a_gradient_that_is_not_finite_ends_it);
 	tcase_add_test(tcase, nobody_is_followed_beyond_the_last_round);
+	tcase_add_test(tcase, sessions_run_out_without_harm);
 	tcase_add_test(tcase, who_leaves_says_so_and_nothing_else);
 	suite_add_tcase(suite, tcase);
 	return suite;
