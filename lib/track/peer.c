@@ -118,14 +118,26 @@ enum iso_status iso_peer_init(void *memory, size_t size, const struct iso_peer_c
 	return ISO_OK;
 }
 
-static void tick_apart(struct iso_peer *peer, struct peer_edge *edge)
+/* When nothing will have been heard for so long that the edge is dropped. */
+static uint64_t silent_ns(const struct iso_peer *peer, const struct peer_edge *edge)
 {
 	uint64_t heard = edge->last_heard_ns > edge->since_ns ? edge->last_heard_ns
 							       : edge->since_ns;
 
-	if (edge->state == ISO_PEER_IS_HELD && peer->now_ns - heard >= peer->config.drop_ns)
+	return heard + peer->config.drop_ns;
+}
+
+/* After the end only who comes is talked to: nobody may come any more. */
+static bool courts(const struct iso_peer *peer, const struct peer_edge *edge)
+{
+	return !peer_spent(edge) && peer->phase != PHASE_ENDED;
+}
+
+static void tick_apart(struct iso_peer *peer, struct peer_edge *edge)
+{
+	if (edge->state == ISO_PEER_IS_HELD && peer->now_ns >= silent_ns(peer, edge))
 		iso_peer_edge_drop(peer, edge);
-	if (!peer_spent(edge) && peer->now_ns >= edge->again_ns) {
+	if (courts(peer, edge) && peer->now_ns >= edge->again_ns) {
 		edge->wants |= WANT_HELLO;
 		edge->again_ns = peer->now_ns + peer->config.resend_ns;
 	}
@@ -133,14 +145,15 @@ static void tick_apart(struct iso_peer *peer, struct peer_edge *edge)
 
 static void tick_live(struct iso_peer *peer, struct peer_edge *edge)
 {
-	bool ending = peer->phase == PHASE_ENDING;
+	bool over = peer_is_over(peer);
+	bool owed = edge->sent > edge->settled || peer->phase == PHASE_ENDED;
 
-	if (edge->sent == edge->settled && !ending)
+	if (!owed && !over)
 		return;
-	if (edge->sent > edge->settled && peer->now_ns - edge->since_ns >= peer->config.wait_ns) {
+	if (owed && peer->now_ns - edge->since_ns >= peer->config.wait_ns) {
 		iso_peer_edge_hold(peer, edge);
 	} else if (peer->now_ns >= edge->again_ns) {
-		edge->wants |= ending ? WANT_BYE : WANT_POKE;
+		edge->wants |= over ? WANT_BYE : WANT_POKE;
 		edge->again_ns = peer->now_ns + peer->config.resend_ns;
 	}
 }
@@ -149,7 +162,7 @@ void iso_peer_tick(struct iso_peer *peer, uint64_t now_ns)
 {
 	assert(now_ns >= peer->now_ns);
 	peer->now_ns = now_ns;
-	if (peer->phase == PHASE_ENDED)
+	if (peer_is_mute(peer))
 		return;
 	for (uint32_t i = 0; i < peer->config.neighbour_count; i++) {
 		struct peer_edge *edge = &peer->edges[i];
@@ -171,16 +184,13 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 static uint64_t edge_wake_ns(const struct iso_peer *peer, const struct peer_edge *edge)
 {
-	uint64_t heard = edge->last_heard_ns > edge->since_ns ? edge->last_heard_ns
-							       : edge->since_ns;
-
-	uint64_t hello_ns = peer_spent(edge) ? UINT64_MAX : edge->again_ns;
+	uint64_t hello_ns = courts(peer, edge) ? edge->again_ns : UINT64_MAX;
 
 	switch (edge->state) {
 	case ISO_PEER_IS_DOWN: return hello_ns;
-	case ISO_PEER_IS_HELD: return least(hello_ns, heard + peer->config.drop_ns);
+	case ISO_PEER_IS_HELD: return least(hello_ns, silent_ns(peer, edge));
 	case ISO_PEER_IS_LIVE:
-		if (edge->sent > edge->settled)
+		if (edge->sent > edge->settled || peer->phase == PHASE_ENDED)
 			return least(edge->again_ns, edge->since_ns + peer->config.wait_ns);
 		return peer->phase == PHASE_ENDING ? edge->again_ns : UINT64_MAX;
 	case ISO_PEER_IS_DONE: break;
@@ -192,11 +202,11 @@ uint64_t iso_peer_wake_ns(const struct iso_peer *peer)
 {
 	uint64_t wake_ns = UINT64_MAX;
 
-	if (peer->phase == PHASE_ENDED)
+	if (peer_is_mute(peer))
 		return UINT64_MAX;
 	for (uint32_t i = 0; i < peer->config.neighbour_count; i++)
 		wake_ns = least(wake_ns, edge_wake_ns(peer, &peer->edges[i]));
-	if (peer->now_ns < peer->grace_ns)
+	if (peer->now_ns < peer->grace_ns && peer->phase != PHASE_ENDED)
 		wake_ns = least(wake_ns, peer->grace_ns);
 	if ((peer->adopting && !peer->adopt_ready) || peer->phase == PHASE_ENDING)
 		wake_ns = least(wake_ns, peer->deadline_ns);

@@ -34,7 +34,8 @@
  *     while (iso_peer_next(...))  after each of these: carry out the action
  *
  * A node without a neighbour that is there does not go on alone: it would unlearn
- * what it does not see.  (One that has no neighbours at all does.)
+ * what it does not see.  (One that has no neighbours at all does.)  It ends alone if the
+ * last round is done.
  */
 
 struct iso_peer;
@@ -72,7 +73,7 @@ enum iso_peer_do {
 	ISO_PEER_SEND = 1, /* head and payload to a neighbour; may be lost, never cut */
 	ISO_PEER_COMPUTE,  /* the gradient at y: fill it in, then iso_peer_gradient() */
 	ISO_PEER_ENDED,    /* once: the last round is done and all neighbours know, or have had
-			    * wait_ns; nothing else will come */
+			    * wait_ns; from now on only who comes is answered, with the result */
 };
 
 struct iso_peer_action {

@@ -121,7 +121,7 @@ static void on_bye(struct iso_peer *peer, struct peer_edge *edge,
 static void on_poke(struct iso_peer *peer, struct peer_edge *edge,
 		    const struct iso_peer_frame *frame)
 {
-	if (peer->phase == PHASE_ENDING)
+	if (peer_is_over(peer))
 		edge->wants |= WANT_BYE;
 	ack(edge, frame->seq > edge->received ? ISO_PEER_WANT : 0);
 	send_again(peer, edge, frame->ack);
@@ -132,7 +132,7 @@ static void on_ack(struct iso_peer *peer, struct peer_edge *edge,
 {
 	if (frame->flags == ISO_PEER_WANT)
 		send_again(peer, edge, frame->ack);
-	else if (frame->flags == ISO_PEER_DONE && peer->phase == PHASE_ENDING)
+	else if (frame->flags == ISO_PEER_DONE && peer_is_over(peer))
 		iso_peer_edge_done(peer, edge);
 }
 
@@ -210,7 +210,7 @@ enum iso_status iso_peer_receive(struct iso_peer *peer, uint64_t now_ns, uint32_
 	if (status == ISO_OK &&
 	    (frame.plan != peer->config.plan || frame.params != peer_params(peer)))
 		status = ISO_E_CONFIG;
-	if (status == ISO_OK && (peer->phase == PHASE_ENDED || peer_spent(edge)))
+	if (status == ISO_OK && (peer_is_mute(peer) || peer_spent(edge)))
 		status = ISO_E_STALE;
 	if (status == ISO_OK)
 		status = dispatch(peer, edge, &frame, payload, payload_size);

@@ -90,9 +90,9 @@ void iso_peer_settle(struct iso_peer *peer, struct peer_edge *edge)
 void iso_peer_offer(struct iso_peer *peer, struct peer_edge *edge)
 {
 	/* Who comes when all is over at least takes y from it. */
-	bool last = peer->phase == PHASE_ENDING && edge->sent == 0;
+	bool last = peer_is_over(peer) && edge->sent == 0;
 
-	if ((peer->phase != PHASE_WAIT && !last) || beginning(peer) || peer->leaving)
+	if ((peer->phase != PHASE_WAIT && !last) || beginning(peer) || peer_is_mute(peer))
 		return;
 	if (edge->state != ISO_PEER_IS_LIVE || edge->sent != edge->settled)
 		return;
@@ -343,7 +343,8 @@ static bool round_is_over(const struct iso_peer *peer)
 		if (peer_counts(&peer->edges[i]))
 			alone = false;
 	}
-	return !alone;
+	/* All may be long done, and nobody left to say so. */
+	return !alone || (peer->config.rounds > 0 && peer->round >= peer->config.rounds);
 }
 
 static void begin_ending(struct iso_peer *peer)
@@ -411,6 +412,7 @@ static void begin_adapting(struct iso_peer *peer)
 static void stop(struct iso_peer *peer)
 {
 	peer->phase = PHASE_ENDED;
+	peer->stopped = true;
 	for (uint32_t i = 0; i < peer->config.neighbour_count; i++)
 		peer->edges[i].wants = 0;
 }

@@ -73,7 +73,7 @@ enum peer_phase {
 	PHASE_GRADIENT = 1, /* a COMPUTE is out, or about to be */
 	PHASE_WAIT,         /* estimates are published; for the frames of the neighbours */
 	PHASE_ENDING,       /* the neighbours are told */
-	PHASE_ENDED,
+	PHASE_ENDED,        /* who comes is still answered */
 };
 
 /* Peaks of the unrest while alpha is the same. */
@@ -90,6 +90,7 @@ struct iso_peer {
 	bool compute_wanted;        /* COMPUTE is not handed out yet */
 	bool ended_wanted;          /* likewise ENDED */
 	bool leaving;
+	bool stopped;               /* diverged: says nothing more */
 	bool virgin;                /* no frame of data was ever sent: y may still be adopted */
 	bool adopted;
 	bool adopt_ready;           /* y of adopt_edge has come during COMPUTE */
@@ -133,6 +134,18 @@ static inline struct iso_peer_nonce peer_nonce(const struct iso_peer *peer,
 static inline bool peer_same(struct iso_peer_nonce a, struct iso_peer_nonce b)
 {
 	return a.boot == b.boot && a.session == b.session;
+}
+
+/* The last round is done: neighbours are told, and who comes after that gets the result. */
+static inline bool peer_is_over(const struct iso_peer *peer)
+{
+	return peer->phase == PHASE_ENDING || peer->phase == PHASE_ENDED;
+}
+
+/* Nothing is said or heard any more. */
+static inline bool peer_is_mute(const struct iso_peer *peer)
+{
+	return peer->stopped || peer->leaving;
 }
 
 /*

@@ -59,8 +59,6 @@ static void carry_out(struct script *script)
 
 		if (action.what == ISO_PEER_COMPUTE)
 			script->gradient = action.gradient;
-		if (action.what == ISO_PEER_ENDED)
-			script->over = true;
 		if (action.what != ISO_PEER_SEND)
 			continue;
 		assert(sends++ < 16);

@@ -552,6 +552,59 @@ START_TEST(who_comes_at_the_end_takes_the_result)
 }
 END_TEST
 
+/* Long after the end the workers of the others are still there, and one is started anew. */
+START_TEST(who_comes_after_the_end_takes_the_result)
+{
+	for (uint64_t round = 0; round <= 200; round += 100) {
+		struct peer_world world;
+		double y[PEER_PARAMS];
+
+		peer_world_open(&world, 36 + round, 3, ISO_STREAM_INNOVATION);
+		world.config.rounds = 200;
+		world.loss = 0.1;
+		peer_world_ring(&world);
+		peer_world_start_all(&world);
+		ck_assert(peer_world_run_out(&world, 60000 * MS));
+		memcpy(y, iso_peer_model(world.nodes[0].peer), sizeof(y));
+		peer_world_kill(&world, 2);
+		uint64_t sent = world.sent;
+		peer_world_run(&world, 60000 * MS);
+		/* Nobody is called who may never come. */
+		ck_assert_uint_lt(world.sent, sent + 20);
+		peer_world_start_at(&world, 2, round < 200 ? world.y_first : y, round);
+		ck_assert(peer_world_run_out(&world, 2000 * MS));
+		ck_assert_uint_eq(iso_peer_round(world.nodes[2].peer), 200);
+		ck_assert_double_lt(peer_world_gap_up(&world), 0.05);
+		peer_world_run(&world, 2000 * MS);
+		uint64_t rest = world.sent;
+		peer_world_run(&world, 60000 * MS);
+		ck_assert_uint_eq(world.sent, rest);
+		peer_world_close(&world);
+	}
+}
+END_TEST
+
+/* What it has on disk is the end of the run, and nobody else is up. */
+START_TEST(who_has_the_result_waits_for_nobody)
+{
+	struct peer_world world;
+
+	peer_world_open(&world, 37, 3, ISO_STREAM_INNOVATION);
+	world.config.rounds = 200;
+	peer_world_ring(&world);
+	peer_world_start_at(&world, 1, world.y_first, 200);
+	ck_assert(peer_world_run_out(&world, 1000 * MS));
+	ck_assert_uint_eq(iso_peer_round(world.nodes[1].peer), 200);
+	ck_assert_mem_eq(iso_peer_model(world.nodes[1].peer), world.y_first, sizeof(world.y_first));
+	/* And hands it on. */
+	world.nodes[0].a[0] = 3;
+	peer_world_start_at(&world, 0, world.y_first, 7);
+	ck_assert(peer_world_run_out(&world, 1000 * MS));
+	ck_assert(peer_world_status(&world, 0).adopted);
+	peer_world_close(&world);
+}
+END_TEST
+
 START_TEST(a_node_alone_waits)
 {
 	struct peer_world world;
@@ -718,6 +771,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_payload_that_does_not_decode_begins_anew);
 	tcase_add_loop_test(tcase, runs_end_together, 0, 8);
 	tcase_add_test(tcase, who_comes_at_the_end_takes_the_result);
+	tcase_add_test(tcase, who_comes_after_the_end_takes_the_result);
+	tcase_add_test(tcase, who_has_the_result_waits_for_nobody);
 	tcase_add_test(tcase, a_node_alone_waits);
 	tcase_add_test(tcase, without_neighbours_it_is_gradient_descent);
 	tcase_add_loop_test(tcase, adaptive_alpha_finds_its_size, 0, 2);
