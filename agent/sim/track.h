@@ -109,6 +109,10 @@ struct iso_field_config track_world_field(struct track_world *world, enum iso_st
 int track_world_alpha(const struct track_world *world, struct iso_field_config *config,
 		      struct iso_track_adapt *ret_adapt, struct error *reterr);
 
+/* After a round, where it adapts: the alpha of the next one. */
+void track_world_adapt(const struct track_world *world, struct iso_field *field,
+		       struct iso_track_adapt *adapt);
+
 /*
  * One method in this world.  -ENOTRECOVERABLE: a sum was broken, which is a bug.
  * What diverges is no error.

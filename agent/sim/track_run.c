@@ -124,7 +124,6 @@ static int run_field(struct set *set, struct iso_field *field, struct iso_track_
 		     struct error *reterr)
 {
 	const struct track_options *options = set->world->options;
-	double curvature = set->world->problem.curvature;
 
 	look(set, field, 0);
 	for (uint64_t round = 1; round <= options->rounds && !set->run->diverged; round++) {
@@ -137,10 +136,8 @@ static int run_field(struct set *set, struct iso_field *field, struct iso_track_
 			return error_set(reterr, -ENOTRECOVERABLE, "round %ju: %s",
 					 (uintmax_t)round, violation);
 		set->run->diverged = !went_on;
-		if (went_on && options->alpha_kind == TRACK_ALPHA_ADAPTIVE)
-			iso_field_set_rates(
-			    field, options->step,
-			    iso_track_adapt_round(adapt, iso_field_unrest(field, curvature)));
+		if (went_on)
+			track_world_adapt(set->world, field, adapt);
 		if (is_due(options, round) || !went_on)
 			look(set, field, round);
 	}

@@ -107,11 +107,7 @@ static int run_rounds(const struct track_world *world, struct iso_field *field,
 		if (status != ISO_OK)
 			return error_set(reterr, -EINVAL, "round %ju: it diverges",
 					 (uintmax_t)round);
-		if (options->alpha_kind == TRACK_ALPHA_ADAPTIVE)
-			iso_field_set_rates(
-			    field, options->step,
-			    iso_track_adapt_round(adapt,
-						  iso_field_unrest(field, problem->curvature)));
+		track_world_adapt(world, field, adapt);
 		row->rounds = round;
 		row->share_gap = iso_field_share_gap(field);
 		row->distance = iso_field_spread(field, problem->optimum) / length;

@@ -17,11 +17,6 @@
 #define DRAWS	  20u
 #define TOLERANCE 1e-3
 
-/* As real nodes adapt (lib/track/peer.h): in units of 1 / L and 1 / (T L). */
-#define ALPHA_FIRST  0x1p-5
-#define ALPHA_MIN    0x1p-15
-#define ALPHA_WINDOW 8u
-
 /* The weights of one draw and their two eigenvalues. */
 static int look_at_draw(struct track_world *world, uint64_t round, void *memory, bool *up,
 			struct error *reterr)
@@ -226,12 +221,8 @@ int track_world_alpha(const struct track_world *world, struct iso_field_config *
 		.curvature = world->problem.curvature,
 		.rho = config->vector.mode >= ISO_STREAM_LOG ? world->options->rho : 0,
 	};
-	const struct iso_track_adapt_config adapt = {
-		.alpha_first = ALPHA_FIRST / world->problem.curvature,
-		.alpha_min = ALPHA_MIN / world->problem.curvature,
-		.alpha_max = 1 / (config->step * world->problem.curvature),
-		.window = ALPHA_WINDOW,
-	};
+	const struct iso_track_adapt_config adapt =
+	    iso_track_adapt_usual(config->step, world->problem.curvature);
 	struct iso_track_rates rates;
 
 	switch (world->options->alpha_kind) {
@@ -253,4 +244,13 @@ int track_world_alpha(const struct track_world *world, struct iso_field_config *
 		return 0;
 	}
 	return 0;
+}
+
+void track_world_adapt(const struct track_world *world, struct iso_field *field,
+		       struct iso_track_adapt *adapt)
+{
+	struct iso_track_motion motion = iso_field_motion(field, world->problem.curvature);
+
+	if (world->options->alpha_kind == TRACK_ALPHA_ADAPTIVE)
+		iso_field_set_rates(field, motion.step, iso_track_adapt_round(adapt, &motion));
 }

@@ -12,6 +12,7 @@
 #include "lib/quant/stream.h"
 #include "lib/sim/site.h"
 #include "lib/status.h"
+#include "lib/track/adapt.h"
 
 /*
  * The co-optimisation paper (arXiv 2510.25176) in lock step: n nodes that agree on how to
@@ -155,7 +156,7 @@ double iso_field_spread(const struct iso_field *field, const double *mean);
 /* mean of their g_i at any y; */
 double iso_field_objective(struct iso_field *field, const double *y);
 
-/* and how far from rest the last round was (lib/track/adapt.h); curvature: L. */
-double iso_field_unrest(const struct iso_field *field, double curvature);
+/* and what the last round did, all nodes together; curvature: L. */
+struct iso_track_motion iso_field_motion(const struct iso_field *field, double curvature);
 
 #endif

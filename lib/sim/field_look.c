@@ -6,7 +6,6 @@
 
 #include "lib/checksum.h"
 #include "lib/sim/field_state.h"
-#include "lib/track/adapt.h"
 #include "lib/track/flow.h"
 #include "lib/track/step.h"
 
@@ -204,8 +203,12 @@ double iso_field_objective(struct iso_field *field, const double *y)
 	return count > 0 ? sum / count : 0;
 }
 
-double iso_field_unrest(const struct iso_field *field, double curvature)
+struct iso_track_motion iso_field_motion(const struct iso_field *field, double curvature)
 {
-	return iso_track_unrest(field->z_square / field->nodes, field->pull_square / field->nodes,
-				field->config.step, curvature);
+	return (struct iso_track_motion){
+		.step = field->config.step,
+		.curvature = curvature,
+		.z_square = field->z_square,
+		.pull_square = field->pull_square,
+	};
 }

@@ -3,14 +3,24 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdbool.h>
+
+/* In units of 1 / L; the largest in units of 1 / (T L). */
+#define ALPHA_FIRST  0x1p-5
+#define ALPHA_MIN    0x1p-15
+#define ALPHA_MAX    0.5
+#define ALPHA_WINDOW 16u
 
 /* One window that peaks so much higher, or two in a row that peak a little higher. */
 #define RISE_AT_ONCE 2.0
 #define RISE	     1.1
 #define RISES_MAX    2u
 
-#define BALANCE_LOW  0.1
-#define BALANCE_HIGH 0.4
+/* So many times the peak of the calmest window. */
+#define DRIFT_MAX 4.0
+
+/* Of the gradient; that of floats has a rounding of 2^-24 of its largest terms. */
+#define REST 0x1p-20
 
 /* After so many windows without trouble the ceiling is tried again. */
 #define CALM_MAX 64u
@@ -39,18 +49,31 @@ enum iso_status iso_track_adapt_init(const struct iso_track_adapt_config *config
 		.alpha = config->alpha_first,
 		.ceiling = config->alpha_max,
 		.peak_before = -1,
+		.calmest = INFINITY,
 	};
 	assert_valid(ret_adapt);
 	return ISO_OK;
 }
 
-double iso_track_unrest(double z_square, double pull_square, double step, double curvature)
+struct iso_track_adapt_config iso_track_adapt_usual(double step, double curvature)
 {
-	double weight = curvature / step;
-
 	assert(step > 0);
 	assert(curvature > 0);
-	return sqrt(z_square + weight * weight * pull_square);
+	return (struct iso_track_adapt_config){
+		.alpha_first = ALPHA_FIRST / curvature,
+		.alpha_min = ALPHA_MIN / curvature,
+		.alpha_max = ALPHA_MAX / (step * curvature),
+		.window = ALPHA_WINDOW,
+	};
+}
+
+double iso_track_unrest(const struct iso_track_motion *motion)
+{
+	double weight = motion->curvature / motion->step;
+
+	assert(motion->step > 0);
+	assert(motion->curvature > 0);
+	return sqrt(motion->z_square + weight * weight * motion->pull_square);
 }
 
 static void start_window(struct iso_track_adapt *adapt, double peak_before)
@@ -58,8 +81,6 @@ static void start_window(struct iso_track_adapt *adapt, double peak_before)
 	adapt->peak_before = peak_before;
 	adapt->peak = 0;
 	adapt->round = 0;
-	adapt->moved = 0;
-	adapt->parts = 0;
 }
 
 static void back_off(struct iso_track_adapt *adapt)
@@ -82,33 +103,31 @@ static void grow(struct iso_track_adapt *adapt)
 	adapt->alpha = alpha;
 }
 
-static void shrink(struct iso_track_adapt *adapt)
+/* The peak of this window against all before it under the same alpha. */
+static bool drifts(struct iso_track_adapt *adapt)
 {
-	double alpha = fmax(adapt->alpha / 2, adapt->config.alpha_min);
+	bool worse;
 
-	if (alpha < adapt->alpha)
-		adapt->halved++;
-	adapt->alpha = alpha;
-}
-
-void iso_track_adapt_balance(struct iso_track_adapt *adapt, double moved_square, double pull_square,
-			     double gradient_square)
-{
-	assert_valid(adapt);
-	if (!isfinite(moved_square + pull_square + gradient_square))
-		return;
-	adapt->moved += moved_square;
-	adapt->parts += pull_square + gradient_square;
+	if (adapt->calmest_alpha != adapt->alpha) {
+		adapt->calmest_alpha = adapt->alpha;
+		adapt->calmest = INFINITY;
+	}
+	worse = adapt->peak > DRIFT_MAX * adapt->calmest;
+	adapt->calmest = worse ? (double)INFINITY : fmin(adapt->calmest, adapt->peak);
+	return worse;
 }
 
 static void judge(struct iso_track_adapt *adapt)
 {
 	double peak = adapt->peak, before = adapt->peak_before;
-	double balance = adapt->parts > 0 ? adapt->moved / adapt->parts : 1;
 
 	if (++adapt->calm >= CALM_MAX) {
 		adapt->ceiling = fmin(2 * adapt->ceiling, adapt->config.alpha_max);
 		adapt->calm = 0;
+	}
+	if (drifts(adapt)) {
+		back_off(adapt);
+		return;
 	}
 	start_window(adapt, peak);
 	if (before < 0)
@@ -116,20 +135,20 @@ static void judge(struct iso_track_adapt *adapt)
 	adapt->rises = peak > RISE * before ? adapt->rises + 1 : 0;
 	if (peak > RISE_AT_ONCE * before || adapt->rises >= RISES_MAX)
 		back_off(adapt);
-	else if (balance < BALANCE_LOW)
-		shrink(adapt);
-	else if (peak < before && balance > BALANCE_HIGH)
+	else if (peak < before)
 		grow(adapt);
 }
 
-double iso_track_adapt_round(struct iso_track_adapt *adapt, double unrest)
+double iso_track_adapt_round(struct iso_track_adapt *adapt, const struct iso_track_motion *motion)
 {
+	double unrest = iso_track_unrest(motion), rest = REST * sqrt(motion->gradient_square);
+
 	assert_valid(adapt);
-	if (!isfinite(unrest)) {
+	if (!isfinite(unrest + rest)) {
 		back_off(adapt);
 		return adapt->alpha;
 	}
-	adapt->peak = fmax(adapt->peak, unrest);
+	adapt->peak = fmax(adapt->peak, fmax(unrest, rest));
 	if (++adapt->round == adapt->config.window)
 		judge(adapt);
 	assert_valid(adapt);

@@ -58,23 +58,3 @@ ISO_HOT double iso_track_square(uint32_t m, const double *vector)
 	assert(!(sum < 0));
 	return sum;
 }
-
-ISO_HOT double iso_track_moved(uint32_t m, const double *pull, double step_alpha, const double *z)
-{
-	double lanes[LANES] = { 0 };
-	double sum = 0;
-	uint32_t k = 0;
-
-	for (; m - k >= LANES; k += LANES)
-		for (uint32_t lane = 0; lane < LANES; lane++) {
-			double move = pull[k + lane] - step_alpha * z[k + lane];
-
-			lanes[lane] += move * move;
-		}
-	for (; k < m; k++)
-		sum += (pull[k] - step_alpha * z[k]) * (pull[k] - step_alpha * z[k]);
-	for (uint32_t lane = 0; lane < LANES; lane++)
-		sum += lanes[lane];
-	assert(!(sum < 0));
-	return sum;
-}

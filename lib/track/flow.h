@@ -44,9 +44,6 @@ void iso_track_lose(uint32_t m, const double *flux, double *sum);
 /* y += pull - step_alpha z; step_alpha = T alpha. */
 void iso_track_move(uint32_t m, const double *pull, double step_alpha, const double *z, double *y);
 
-/* |pull - step_alpha z|^2, what iso_track_move() adds to y; the same bits everywhere. */
-double iso_track_moved(uint32_t m, const double *pull, double step_alpha, const double *z);
-
 /* Sum of the squares, in one fixed order: the same bits on every machine. */
 double iso_track_square(uint32_t m, const double *vector);
 

@@ -7,22 +7,6 @@
 #include "lib/track/flow.h"
 #include "lib/track/peer_state.h"
 
-/* Adaptive alpha, in units of 1 / L; the largest in units of 1 / (T L). */
-#define ALPHA_FIRST  0x1p-5
-#define ALPHA_MIN    0x1p-15
-#define ALPHA_MAX    0.5
-#define ALPHA_WINDOW 16u
-
-/* With one alpha, a window whose peak is so many times that of the calmest before. */
-#define DRIFT_MAX 4.0
-
-/*
- * Of the own gradient: what is left of it in z at rest may be the rounding of gradients
- * that are computed in floats.  Noise says nothing about alpha, which would
- * otherwise wander off to its least.
- */
-#define ALPHA_REST 0x1p-20
-
 /*
  * Never there yet, and it may be that it has only just been started too.  Not where this node
  * has joined a run: nobody is kept waiting then for one that may be gone for good.
@@ -253,51 +237,27 @@ static double least_wish(const struct iso_peer *peer)
 	return least;
 }
 
-/*
- * An alpha that is only a little too large makes all grow so slowly that no window is
- * much worse than the one before: it is compared with the calmest, too.
- */
-static bool drifts(struct iso_peer *peer, double unrest)
-{
-	struct peer_drift *drift = &peer->drift;
-	bool is_new = drift->alpha != peer->adapt.alpha;
-
-	if (is_new)
-		*drift = (struct peer_drift){ .alpha = peer->adapt.alpha, .least = INFINITY };
-	drift->peak = fmax(drift->peak, unrest);
-	if (++drift->rounds < ALPHA_WINDOW)
-		return false;
-	bool worse = drift->peak > DRIFT_MAX * drift->least;
-
-	drift->least = worse ? (double)INFINITY : fmin(drift->least, drift->peak);
-	drift->peak = 0;
-	drift->rounds = 0;
-	return worse;
-}
-
 static double choose_alpha(struct iso_peer *peer)
 {
 	uint32_t m = peer_params(peer), age;
-	double alpha, curvature = iso_peer_curvature(peer, &age);
+	double step = peer->config.step, curvature = iso_peer_curvature(peer, &age);
 
 	if (peer->config.alpha > 0)
 		return peer->config.alpha;
 	assert(peer->adapt_ready);
-	double unrest = iso_track_unrest(iso_track_square(m, peer->z),
-					 iso_track_square(m, peer->pull), peer->config.step,
-					 curvature);
-	double rest = ALPHA_REST * sqrt(iso_track_square(m, peer->gradient));
-	/* fmax() would let what is not finite pass. */
-	if (unrest < rest)
-		unrest = rest;
-	if (drifts(peer, unrest))
-		unrest = INFINITY;
-	alpha = iso_track_adapt_round(&peer->adapt, unrest);
-	double least = least_wish(peer);
+	struct iso_track_motion motion = {
+		.step = step,
+		.curvature = curvature,
+		.z_square = iso_track_square(m, peer->z),
+		.pull_square = iso_track_square(m, peer->pull),
+		.gradient_square = iso_track_square(m, peer->gradient),
+	};
+	double alpha = iso_track_adapt_round(&peer->adapt, &motion), least = least_wish(peer);
+
 	if (isfinite(least))
 		alpha = iso_track_adapt_heed(&peer->adapt, least);
 	/* L of others may have come since. */
-	return fmin(alpha, ALPHA_MAX / (peer->config.step * curvature));
+	return fmin(alpha, iso_track_adapt_usual(step, curvature).alpha_max);
 }
 
 static void move(struct iso_peer *peer)
@@ -395,12 +355,8 @@ void iso_peer_advance(struct iso_peer *peer)
 /* The first gradient says in which units alpha is. */
 static void begin_adapting(struct iso_peer *peer)
 {
-	struct iso_track_adapt_config config = {
-		.alpha_first = ALPHA_FIRST / peer->curvature,
-		.alpha_min = ALPHA_MIN / peer->curvature,
-		.alpha_max = ALPHA_MAX / (peer->config.step * peer->curvature),
-		.window = ALPHA_WINDOW,
-	};
+	struct iso_track_adapt_config config =
+	    iso_track_adapt_usual(peer->config.step, peer->curvature);
 	enum iso_status status = iso_track_adapt_init(&config, &peer->adapt);
 
 	assert(status == ISO_OK);

@@ -76,14 +76,6 @@ enum peer_phase {
 	PHASE_ENDED,        /* who comes is still answered */
 };
 
-/* Peaks of the unrest while alpha is the same. */
-struct peer_drift {
-	double alpha;
-	double peak;  /* of the window that runs */
-	double least; /* of all before; infinite: none yet */
-	uint32_t rounds;
-};
-
 struct iso_peer {
 	struct iso_peer_config config; /* neighbours is NULL */
 	enum peer_phase phase;
@@ -106,7 +98,6 @@ struct iso_peer {
 	double alpha_used;
 	bool adapt_ready;
 	struct iso_track_adapt adapt;
-	struct peer_drift drift;
 	struct peer_edge *edges;
 	double *y, *z, *gradient, *pull; /* m */
 	double *estimate;           /* 2 m */

@@ -175,7 +175,9 @@ static double peak_unrest(struct iso_track_rates rates, int rounds)
 
 	for (int k = 0; k < rounds; k++) {
 		trackfield_step(&field, rates.step, rates.alpha);
-		peak = fmax(peak, trackfield_unrest(&field, rates.step));
+		struct iso_track_motion motion = trackfield_motion(&field, rates.step);
+
+		peak = fmax(peak, iso_track_unrest(&motion));
 	}
 	return peak;
 }

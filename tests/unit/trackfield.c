@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "lib/graph/spectrum.h"
-#include "lib/track/adapt.h"
 #include "lib/track/flow.h"
 
 #define M TRACKFIELD_M
@@ -188,11 +187,14 @@ struct iso_track_facts trackfield_facts(const struct trackfield *field)
 	};
 }
 
-double trackfield_unrest(const struct trackfield *field, double step)
+struct iso_track_motion trackfield_motion(const struct trackfield *field, double step)
 {
-	uint32_t n = field->graph.nodes;
-	double z = iso_track_square(n * M, field->z[0]) / n;
-	double pull = iso_track_square(n * M, field->pull[0]) / n;
+	uint32_t all = field->graph.nodes * M;
 
-	return iso_track_unrest(z, pull, step, 1);
+	return (struct iso_track_motion){
+		.step = step,
+		.curvature = 1,
+		.z_square = iso_track_square(all, field->z[0]),
+		.pull_square = iso_track_square(all, field->pull[0]),
+	};
 }

@@ -7,6 +7,7 @@
 #include "lib/graph/graph.h"
 #include "lib/quant/stream.h"
 #include "lib/rng.h"
+#include "lib/track/adapt.h"
 #include "lib/track/step.h"
 
 /*
@@ -61,7 +62,7 @@ double trackfield_leak(const struct trackfield *field);
 /* lambda2, lambda_max of the graph as it is weighed; curvature 1, no quantiser. */
 struct iso_track_facts trackfield_facts(const struct trackfield *field);
 
-/* sqrt of the mean of |z|^2 + |pull / step|^2: curvature is 1. */
-double trackfield_unrest(const struct trackfield *field, double step);
+/* What the last step did, all nodes together; curvature is 1. */
+struct iso_track_motion trackfield_motion(const struct trackfield *field, double step);
 
 #endif
