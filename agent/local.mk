@@ -214,6 +214,7 @@ bin_PROGRAMS += %D%/isobar-sim
 	%D%/sim/shares_run.c \
 	%D%/sim/sim.h \
 	%D%/sim/track.c %D%/sim/track.h \
+	%D%/sim/track_options.c \
 	%D%/sim/track_plot.c \
 	%D%/sim/track_print.c \
 	%D%/sim/track_problem.c %D%/sim/track_problem.h \

@@ -56,6 +56,9 @@ struct track_options {
 	bool scale, timing;
 };
 
+/* false: said on standard error what is wrong with them.  argv[0] is changed. */
+bool track_options_read(int argc, char **argv, struct track_options *ret);
+
 /* Of one method, after so many rounds: gradients of all samples, for those that take single ones.
  */
 struct track_point {
