@@ -349,6 +349,9 @@ void iso_peer_advance(struct iso_peer *peer)
 	    (all_told(peer) || peer->now_ns >= peer->deadline_ns)) {
 		peer->phase = PHASE_ENDED;
 		peer->ended_wanted = true;
+		/* Who has not acknowledged it has wait from now on. */
+		for (uint32_t i = 0; i < peer->config.neighbour_count; i++)
+			peer->edges[i].since_ns = peer->edges[i].again_ns = peer->now_ns;
 	}
 }
 
