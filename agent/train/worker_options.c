@@ -98,6 +98,31 @@ static bool parse_neighbour(char *text, struct worker_options *options)
 	return true;
 }
 
+/* What the parts of it cannot see each by itself. */
+static bool is_consistent(const struct worker_options *options)
+{
+	const char *folder = options->state_directory;
+
+	if (folder != NULL && folder[0] != '/') {
+		log_error("--state-directory %s: expected an absolute path", folder);
+		return false;
+	}
+	for (uint32_t i = 0; i < options->neighbours_count; i++) {
+		const char *name = options->neighbours[i].name;
+
+		if (options->name != NULL && strcmp(name, options->name) == 0) {
+			log_error("--neighbour %s: this is the worker's own --name", name);
+			return false;
+		}
+		for (uint32_t j = 0; j < i; j++)
+			if (strcmp(name, options->neighbours[j].name) == 0) {
+				log_error("--neighbour %s: given twice", name);
+				return false;
+			}
+	}
+	return true;
+}
+
 static bool is_complete(const struct worker_options *options)
 {
 	if (options->evaluate)
@@ -175,7 +200,7 @@ int worker_options_parse(int argc, char **argv, struct worker_options *ret_optio
 		default: usage(stderr); return 1 + 2;
 		}
 	}
-	if (is_mixed(&options))
+	if (is_mixed(&options) || !is_consistent(&options))
 		return 1 + 2;
 	if (optind < argc || !is_complete(&options)) {
 		usage(stderr);

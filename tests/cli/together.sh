@@ -32,6 +32,18 @@ for neighbour in b 'b,' "b,$work/b.pub" ",$b" 'b,tcp://127.0.0.1:9,'; do
 	ends 2
 	err "--neighbour $neighbour: expected NAME,tcp://ADDRESS:PORT,KEY|FILE"
 done
+with --neighbour "a,$b"
+ends 2
+err "--neighbour a: this is the worker's own --name"
+with --neighbour "b,$b" --neighbour "b,$b"
+ends 2
+err '--neighbour b: given twice'
+mkdir here
+for folder in here ./here ''; do
+	with --neighbour "b,$b" --state-directory "$folder"
+	ends 2
+	err "--state-directory $folder: expected an absolute path"
+done
 with
 ends 2
 grep -q '^usage: isobar-worker' stderr || complain 'no usage'
@@ -54,8 +66,6 @@ with --neighbour "b,$b" --name c
 last "plan 'plan.conf' has no node c"
 with --neighbour "c,$b"
 last "plan 'plan.conf' has no node c, a neighbour"
-with --neighbour "a,$b"
-last 'neighbour a is this node itself'
 printf 'name = p\nnode a { }\nnode b { size = 1000000 }\nmodel = logistic\n' >unfair.conf
 with --neighbour "b,$b" --plan unfair.conf
 last "plan 'unfair.conf': 40 samples cannot be split among 2 nodes so"
