@@ -4,8 +4,12 @@
 #include "tests/demo/together.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <spawn.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "lib/quantity.h"
 
@@ -64,7 +68,7 @@ void together_poll(json_t *const *statuses, const struct demo *demo, struct samp
 {
 	sample->training = true;
 	sample->round = INT64_MAX;
-	sample->accuracy = (double)NAN;
+	sample->accuracy = INFINITY;
 	sample->worker_cpu_s = sample->greedy_cpu_s = (double)NAN;
 	for (unsigned i = 0; i < demo->options.nodes; i++) {
 		const json_t *training = json_object_get(statuses[i], "training");
@@ -76,33 +80,58 @@ void together_poll(json_t *const *statuses, const struct demo *demo, struct samp
 		if (json_is_object(training) && round < sample->round)
 			sample->round = round;
 		sample->nodes[i].tasks = json_is_object(training) ? round : -1;
-		/* The least: all have got there. */
-		if (!isnan(accuracy) && !(accuracy >= sample->accuracy))
+		/* The least: all have got there.  It stays unknown while it is of one. */
+		if (isnan(accuracy) || accuracy < sample->accuracy)
 			sample->accuracy = accuracy;
 	}
 	if (sample->round == INT64_MAX)
 		sample->round = -1;
 }
 
+/* Its only output is one JSON object. */
+static int run_referee(char *const argv[], json_t **ret_report, struct error *reterr)
+{
+	posix_spawn_file_actions_t actions;
+	json_error_t why = { 0 };
+	int ends[2], status = -1;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return error_errno(reterr, -errno, "pipe");
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+	int failed = posix_spawn(&pid, argv[0], &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(ends[1]);
+	if (failed != 0) {
+		close(ends[0]);
+		return error_errno(reterr, -failed, "start %s", argv[0]);
+	}
+	*ret_report = json_loadfd(ends[0], 0, &why);
+	close(ends[0]);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (status != 0 || *ret_report == NULL)
+		return error_set(reterr, -EIO, "the referee says nothing (%.100s)", why.text);
+	return 0;
+}
+
 int together_compare(struct demo *demo, struct error *reterr)
 {
-	char command[(HISTORY_NODES_MAX + 4) * DEMO_PATH_BYTES];
-	json_error_t why;
-	int used = snprintf(command, sizeof(command), "'%s/tests/demo/referee' '%s/plan.conf' '%s'",
-			    demo->programs, demo->directory, demo->options.data);
+	char program[DEMO_PATH_BYTES], plan[DEMO_PATH_BYTES];
+	char models[HISTORY_NODES_MAX][DEMO_PATH_BYTES];
+	char *argv[HISTORY_NODES_MAX + 4] = { program, plan,
+					      (char *)(uintptr_t)demo->options.data };
 
 	printf("Training one machine with all of the data, to compare ...\n");
 	fflush(stdout);
-	for (unsigned i = 0; i < demo->options.nodes; i++)
-		used += snprintf(command + used, sizeof(command) - (size_t)used, " '%s/model'",
-				 demo->nodes[i].directory);
-	FILE *referee = popen(command, "re");
-	if (referee == NULL)
-		return error_errno(reterr, -errno, "start the referee");
-	demo->agreement = json_loadf(referee, 0, &why);
-	if (pclose(referee) != 0 || demo->agreement == NULL)
-		return error_set(reterr, -EIO, "the referee says nothing (%.100s)", why.text);
-	return 0;
+	path_join(program, demo->programs, "tests/demo/referee");
+	path_join(plan, demo->directory, "plan.conf");
+	for (unsigned i = 0; i < demo->options.nodes; i++) {
+		path_join(models[i], demo->nodes[i].directory, "model");
+		argv[3 + i] = models[i];
+	}
+	return run_referee(argv, &demo->agreement, reterr);
 }
 
 void together_print(FILE *out, const struct demo *demo)
