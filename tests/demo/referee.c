@@ -18,7 +18,7 @@
 #include "agent/track/modelfile.h"
 
 #define CHUNK	      500u
-#define GRADIENTS_MAX 600u
+#define GRADIENTS_MAX 1500u
 #define AT_REST	      1e-3 /* of the gradient's length at the start */
 
 static struct plan plan;
@@ -97,29 +97,36 @@ static double norm(const float *vector, uint32_t n)
 	return (double)cblas_snrm2((int)n, vector, 1);
 }
 
-/* Nesterov's, begun anew whenever the value rises; returns how many gradients it took. */
-static unsigned descend(const struct local *locals, const struct desk *desk, double curvature,
-			float *params, double *ret_value)
+struct rest {
+	unsigned gradients;  /* that it took */
+	double value;	     /* reached */
+	double gradient_len; /* left, of the one at the start */
+};
+
+/* Nesterov's, begun anew whenever the value rises. */
+static struct rest descend(const struct local *locals, const struct desk *desk, double curvature,
+			   float *params)
 {
 	uint32_t n = locals[0].params;
 	float *g = memory(n, sizeof(float)), *at = memory(n, sizeof(float)),
 	      *before = memory(n, sizeof(float));
-	double rest = 0, momentum = 1, value = INFINITY;
-	unsigned gradients = 0;
+	struct rest reached = { .value = INFINITY, .gradient_len = 1 };
+	double start_len = 0, momentum = 1;
 
 	memcpy(at, params, n * sizeof(float));
-	while (gradients < GRADIENTS_MAX) {
+	while (reached.gradients < GRADIENTS_MAX) {
 		double now = gradient(locals, desk, at, g);
 
-		if (gradients++ == 0)
-			rest = AT_REST * norm(g, n);
-		if (now > value)
+		if (reached.gradients++ == 0)
+			start_len = norm(g, n);
+		reached.gradient_len = start_len > 0 ? norm(g, n) / start_len : 0;
+		if (now > reached.value)
 			momentum = 1;
-		value = now;
+		reached.value = now;
 		memcpy(before, params, n * sizeof(float));
 		for (uint32_t k = 0; k < n; k++)
 			params[k] = at[k] - (float)(1 / curvature) * g[k];
-		if (norm(g, n) <= rest)
+		if (reached.gradient_len <= AT_REST)
 			break;
 		double next = (1 + sqrt(1 + 4 * momentum * momentum)) / 2;
 		for (uint32_t k = 0; k < n; k++)
@@ -127,11 +134,10 @@ static unsigned descend(const struct local *locals, const struct desk *desk, dou
 				(float)((momentum - 1) / next) * (params[k] - before[k]);
 		momentum = next;
 	}
-	*ret_value = value;
 	free(g);
 	free(at);
 	free(before);
-	return gradients;
+	return reached;
 }
 
 static double accuracy(const struct iso_model *model, const struct desk *desk, const float *params)
@@ -191,7 +197,7 @@ static void open_all(const char *file, const char *data, struct local *locals,
 int main(int argc, char **argv)
 {
 	static struct local locals[PLAN_NODES_MAX];
-	double *models[PLAN_NODES_MAX], curvature, value;
+	double *models[PLAN_NODES_MAX], curvature;
 	json_t *nodes = json_array();
 	unsigned count = argc > 3 ? (unsigned)argc - 3 : 0;
 	struct error error = { 0 };
@@ -224,11 +230,12 @@ int main(int argc, char **argv)
 	double apart = count > 0 ? spread(models, count, n, mean) : 0;
 	double reached = gradient(locals, &desk, mean, g);
 	iso_model_init(model, (uint64_t)plan.seed, params);
-	unsigned gradients = descend(locals, &desk, curvature, params, &value);
+	struct rest rest = descend(locals, &desk, curvature, params);
 	json_t *report = json_pack(
-	    "{s:o, s:f, s:f, s:f, s:{s:f, s:f, s:i}}", "nodes", nodes, "spread", apart, "accuracy",
-	    accuracy(model, &desk, mean), "loss", reached, "central", "accuracy",
-	    accuracy(model, &desk, params), "loss", value, "gradients", (int)gradients);
+	    "{s:o, s:f, s:f, s:f, s:{s:f, s:f, s:i, s:f, s:b}}", "nodes", nodes, "spread", apart,
+	    "accuracy", accuracy(model, &desk, mean), "loss", reached, "central", "accuracy",
+	    accuracy(model, &desk, params), "loss", rest.value, "gradients", (int)rest.gradients,
+	    "gradient_left", rest.gradient_len, "at_rest", rest.gradient_len <= AT_REST);
 	json_dumpf(report, stdout, JSON_SORT_KEYS);
 	putchar('\n');
 	return 0;

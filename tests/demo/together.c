@@ -147,8 +147,9 @@ void together_print(FILE *out, const struct demo *demo)
 		fprintf(out, "  %-7s round %jd, test accuracy %.4f\n", demo->nodes[i].name,
 			(intmax_t)json_integer_value(json_object_get(node, "round")),
 			real(node, "accuracy"));
-	fprintf(out, "  one machine with all of the data, %jd gradients: %.4f\n",
+	fprintf(out, "  one machine with all of the data, %jd gradients, %s: %.4f\n",
 		(intmax_t)json_integer_value(json_object_get(central, "gradients")),
+		json_is_true(json_object_get(central, "at_rest")) ? "at rest" : "NOT at rest",
 		real(central, "accuracy"));
 }
 
@@ -174,7 +175,8 @@ void together_agrees(const struct demo *demo, struct check *check)
 void together_has_learnt(const struct demo *demo, struct check *check)
 {
 	double accuracy = real(demo->agreement, "accuracy");
-	double central = real(json_object_get(demo->agreement, "central"), "accuracy");
+	const json_t *machine = json_object_get(demo->agreement, "central");
+	double central = real(machine, "accuracy");
 	double cpu_s =
 	    (double)demo->options.budget_ucpu / ISO_UCPU_PER_CPU * (double)demo->options.seconds;
 
@@ -183,6 +185,12 @@ void together_has_learnt(const struct demo *demo, struct check *check)
 		snprintf(check->detail, sizeof(check->detail),
 			 "the run is too short for its budget (%.4f, one machine %.4f)", accuracy,
 			 central);
+		return;
+	}
+	/* It could still get better: as good as that would be no proof. */
+	if (!json_is_true(json_object_get(machine, "at_rest"))) {
+		judge(check, false, "one machine has not come to rest: %.2g of its gradient left",
+		      real(machine, "gradient_left"));
 		return;
 	}
 	judge(check, accuracy >= central - TOGETHER_ACCURACY,
