@@ -99,7 +99,7 @@ static enum iso_status on_data(struct iso_peer *peer, struct peer_edge *edge,
 	edge->received++;
 	edge->peer_degree = frame->degree;
 	if (peer->adopting && edge == &peer->edges[peer->adopt_edge])
-		peer->adopt_ready = true;
+		iso_peer_adopt_take(peer, frame->round);
 	iso_peer_settle(peer, edge);
 	iso_peer_offer(peer, edge);
 	return ISO_OK;

@@ -117,6 +117,19 @@ void iso_peer_adopt_from(struct iso_peer *peer, struct peer_edge *edge)
 	peer->deadline_ns = peer->now_ns + peer->config.wait_ns;
 }
 
+/* The snapshot has come. */
+void iso_peer_adopt_take(struct iso_peer *peer, uint64_t round)
+{
+	assert(peer->adopting);
+	/* HELLO said so, and no honest node goes back. */
+	if (!peer_is_ahead(peer, round)) {
+		iso_peer_adopt_stop(peer);
+		return;
+	}
+	peer->adopt_round = round;
+	peer->adopt_ready = true;
+}
+
 /* Nothing came of it: the own y it is. */
 void iso_peer_adopt_stop(struct iso_peer *peer)
 {
@@ -134,7 +147,7 @@ static void adopt(struct iso_peer *peer)
 	assert(peer->adopting);
 	assert(peer->virgin);
 	memcpy(peer->y, edge->heard, peer_params(peer) * sizeof(double));
-	peer->round = edge->peer_round;
+	peer->round = peer->adopt_round;
 	peer->adopted = true;
 	peer->adopting = peer->adopt_ready = false;
 	begin_gradient(peer);

@@ -88,6 +88,7 @@ struct iso_peer {
 	bool adopt_ready;           /* y of adopt_edge has come during COMPUTE */
 	bool adopting;              /* a neighbour is further on; its snapshot is awaited */
 	uint32_t adopt_edge;
+	uint64_t adopt_round;       /* of the snapshot, whatever is heard after it */
 	uint64_t round;
 	uint64_t publish;           /* times the estimates moved */
 	uint64_t now_ns;
@@ -176,6 +177,7 @@ enum iso_status iso_peer_edge_hello(struct iso_peer *peer, struct peer_edge *edg
 void iso_peer_offer(struct iso_peer *peer, struct peer_edge *edge);
 void iso_peer_settle(struct iso_peer *peer, struct peer_edge *edge);
 void iso_peer_adopt_from(struct iso_peer *peer, struct peer_edge *edge);
+void iso_peer_adopt_take(struct iso_peer *peer, uint64_t round);
 void iso_peer_adopt_stop(struct iso_peer *peer);
 void iso_peer_advance(struct iso_peer *peer);
 

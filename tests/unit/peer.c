@@ -317,6 +317,29 @@ START_TEST(nobody_is_followed_beyond_the_last_round)
 }
 END_TEST
 
+/* Its next run, or session, may say another one. */
+START_TEST(the_round_is_that_of_the_snapshot)
+{
+	const double theirs[2 * M] = { 7, 7, 0, 0 };
+	struct iso_peer_config config = config_of(0);
+	struct iso_peer *peer = make(&config);
+	struct iso_peer_frame hello = frame_from(ISO_PEER_HELLO);
+	struct iso_peer_frame snapshot = frame_from(ISO_PEER_SNAPSHOT);
+
+	hello.round = snapshot.round = 500;
+	ck_assert_ok(hear(peer, hello, NULL));
+	ck_assert_ok(hear(peer, snapshot, theirs));
+	hello.own.session = 2;
+	hello.round = 0;
+	ck_assert_ok(hear(peer, hello, NULL));
+	peer->compute_wanted = false;
+	ck_assert_ok(iso_peer_gradient(peer, 0, 1, 1));
+	ck_assert_uint_eq(iso_peer_round(peer), 500);
+	ck_assert_double_eq(iso_peer_model(peer)[0], 7);
+	free(peer);
+}
+END_TEST
+
 /* Who acknowledges what was never sent, in session after session, comes to an end of them. */
 START_TEST(sessions_run_out_without_harm)
 {
@@ -386,6 +409,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, what_is_not_for_this_node_is_refused);
 	tcase_add_test(tcase, a_gradient_that_is_not_finite_ends_it);
 	tcase_add_test(tcase, nobody_is_followed_beyond_the_last_round);
+	tcase_add_test(tcase, the_round_is_that_of_the_snapshot);
 	tcase_add_test(tcase, sessions_run_out_without_harm);
 	tcase_add_test(tcase, who_leaves_says_so_and_nothing_else);
 	suite_add_tcase(suite, tcase);
