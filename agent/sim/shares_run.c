@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "agent/base/clock.h"
 #include "agent/sim/network.h"
 #include "agent/sim/shares.h"
 #include "lib/graph/graph.h"
@@ -34,14 +34,6 @@ static void set_free(struct swarm_set *set)
 const char *shares_graph_name(unsigned graph)
 {
 	return graph == SHARES_FILE ? "file" : network_names[graph];
-}
-
-static double cpu_s(void)
-{
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
 static int make_graph(struct swarm_set *set, const struct shares_options *options, unsigned graph,
@@ -112,7 +104,7 @@ static int make_swarm(struct swarm_set *set, const struct shares_options *option
 static void show_progress(const struct shares_run *run, bool is_over)
 {
 	static double shown_s;
-	double now_s = cpu_s();
+	double now_s = clock_cpu_s();
 
 	if (!isatty(STDERR_FILENO) || (!is_over && now_s - shown_s < 0.2))
 		return;
@@ -134,11 +126,11 @@ static int run_rounds(const struct shares_options *options, struct swarm_set *se
 	unsigned good = 0;
 
 	for (run->rounds = 0; run->rounds < options->rounds_max && good < lasting; run->rounds++) {
-		double from_s = cpu_s();
+		double from_s = clock_cpu_s();
 		const char *violation;
 
 		iso_swarm_round(set->swarm);
-		run->seconds += cpu_s() - from_s;
+		run->seconds += clock_cpu_s() - from_s;
 		violation = iso_swarm_violation(set->swarm);
 		if (violation != NULL)
 			return error_set(reterr, -ENOTRECOVERABLE, "round %ju: %s",

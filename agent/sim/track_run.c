@@ -5,9 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "agent/base/clock.h"
 #include "agent/sim/track.h"
 #include "lib/checksum.h"
 #include "lib/graph/arcs.h"
@@ -41,18 +41,10 @@ const char *track_method_name(int method)
 	return iso_push_name((enum iso_push_method)(ISO_PUSH_GP + method - TRACK_STREAMS));
 }
 
-static double cpu_s(void)
-{
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
 static void show_progress(const struct track_run *run, bool is_over)
 {
 	static double shown_s;
-	double now_s = cpu_s();
+	double now_s = clock_cpu_s();
 
 	if (!isatty(STDERR_FILENO) || (!is_over && now_s - shown_s < 0.2))
 		return;
@@ -279,7 +271,7 @@ int track_run(struct track_world *world, int method, struct track_run *ret_run,
 {
 	struct track_run run = { .method = method, .share_gap = NAN };
 	__attribute__((cleanup(set_free))) struct set set = { .world = world, .run = &run };
-	double from_s = cpu_s();
+	double from_s = clock_cpu_s();
 	int r = make_curve(&set, reterr);
 
 	if (r == 0)
@@ -292,7 +284,7 @@ int track_run(struct track_world *world, int method, struct track_run *ret_run,
 		free(run.points);
 		return r;
 	}
-	run.seconds = cpu_s() - from_s;
+	run.seconds = clock_cpu_s() - from_s;
 	*ret_run = run;
 	return 0;
 }

@@ -7,9 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "agent/base/clock.h"
 #include "agent/sim/track.h"
 
 /*
@@ -35,14 +35,6 @@ struct row {
 	double seconds;	  /* of CPU */
 };
 
-static double cpu_s(void)
-{
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
 static bool is_reached(const struct row *row)
 {
 	return row->share_rounds > 0 && row->model_rounds > 0;
@@ -56,7 +48,7 @@ static uint64_t rounds_of(const struct row *row)
 static void show_progress(const struct row *row, bool is_over)
 {
 	static double shown_s;
-	double now_s = cpu_s();
+	double now_s = clock_cpu_s();
 
 	if (!isatty(STDERR_FILENO) || (!is_over && now_s - shown_s < 0.2))
 		return;
@@ -96,11 +88,11 @@ static int run_rounds(const struct track_world *world, struct iso_field *field,
 	double length = norm(problem->optimum, problem->params);
 
 	for (uint64_t round = 1; round <= row->limit; round++) {
-		double from_s = cpu_s();
+		double from_s = clock_cpu_s();
 		enum iso_status status = iso_field_round(field);
 		const char *violation = iso_field_violation(field);
 
-		row->seconds += cpu_s() - from_s;
+		row->seconds += clock_cpu_s() - from_s;
 		if (violation != NULL)
 			return error_set(reterr, -ENOTRECOVERABLE, "round %ju: %s",
 					 (uintmax_t)round, violation);

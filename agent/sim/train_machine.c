@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
+#include "agent/base/clock.h"
 #include "agent/sim/train_machine.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 /* Events between two looks at the progress: so many at first, then what a slice takes. */
 #define EVENTS_FIRST  1024u
@@ -209,14 +209,6 @@ static double part_done(const struct iso_training_until *limits,
 	return fmin(1, fmax(part, (double)totals->updates / (double)limits->updates));
 }
 
-static double cpu_s(void)
-{
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
 enum iso_training_stop train_machine_run(struct train_machine *machine, bool is_prior,
 					 const struct iso_training_until *target,
 					 const struct iso_training_until *limits)
@@ -228,22 +220,22 @@ enum iso_training_stop train_machine_run(struct train_machine *machine, bool is_
 
 	iso_training_totals(machine->training, &totals);
 	do {
-		double from_s = cpu_s();
+		double from_s = clock_cpu_s();
 
 		until.events = totals.events + events;
 		stop = iso_training_run(machine->training, &until);
 		iso_training_totals(machine->training, &totals);
-		double took_s = cpu_s() - from_s;
+		double took_s = clock_cpu_s() - from_s;
 		machine->cpu_s += took_s;
 		if (took_s < SLICE_LEAST_S)
 			events *= 2;
 		else if (took_s > SLICE_MOST_S && events > 1)
 			events /= 2;
 		if (machine->progress != NULL)
-			machine->progress->fn(
-			    machine->progress->context,
-			    &(struct train_stage){ machine->curve, machine->world->seed, is_prior,
-						   part_done(limits, &totals) });
+			machine->progress->fn(machine->progress->context,
+					      &(struct train_stage){ machine->curve,
+								     machine->world->seed, is_prior,
+								     part_done(limits, &totals) });
 	} while (stop == ISO_TRAINING_EVENTS);
 	return stop;
 }
