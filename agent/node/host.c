@@ -74,6 +74,13 @@ struct host {
 	char state[TASKWATCH_TEXT_BYTES + 64];
 };
 
+static void forget_training(struct host *host)
+{
+	host->has_training = false;
+	for (unsigned i = 0; i < ISO_WORKER_MEASURES; i++)
+		host->measures[i] = (double)NAN;
+}
+
 int host_open(const struct host_config *config, struct host **ret_host, struct error *reterr)
 {
 	const struct conf *conf = config->conf;
@@ -88,6 +95,7 @@ int host_open(const struct host_config *config, struct host **ret_host, struct e
 	host->config = *config;
 	host->child = (struct spawn_child)SPAWN_NO_CHILD;
 	host->pause_ns = PAUSE_NS_MIN;
+	forget_training(host);
 	/* Not being root we cannot become anybody else: the worker runs as whom we are. */
 	if (geteuid() == 0) {
 		r = spawn_user_find(conf->training.user, &host->user, reterr);
@@ -112,9 +120,7 @@ static void forget_child(struct host *host)
 	host->told = false;
 	host->clock_refused = false;
 	host->threads = 0;
-	host->has_training = false;
-	for (unsigned i = 0; i < ISO_WORKER_MEASURES; i++)
-		host->measures[i] = (double)NAN;
+	forget_training(host);
 	job_watch(host->config.job, 0);
 	if (job_meter(host->config.job) != NULL && pid > 0)
 		meter_release_process(job_meter(host->config.job), pid);

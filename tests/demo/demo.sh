@@ -103,6 +103,7 @@ wait $pid || fail "the decentralised run: exit status $?"
 nothing_left $pid 'the decentralised run'
 claim 'held' '.held'
 claim 'agreement' '.agreement | .spread <= 1e-3 and (.nodes | length == 3 and all(.round > 50)) and .accuracy > 0.3'
+claim 'what is not known yet' 'all(.samples[]; .test_accuracy == null or .test_accuracy > 0.05)'
 claim 'one machine' '.agreement.central | .accuracy > 0.75 and .at_rest'
 claim 'the killed one' '[.checks[] | select(.name == "the killed node goes on") | .held] == [true]'
 timeout 5 "$demo" --decentralised --method ringmaster >"$work/out" 2>&1
