@@ -376,9 +376,23 @@ static int evaluate(struct worker *worker, struct error *reterr)
 	return r;
 }
 
+/*
+ * The sequential OpenBLAS gives wrong numbers when two threads are in it at once (seen with
+ * Debian's libopenblas0-serial), and which one is loaded is the machine's choice.
+ */
+static uint32_t bearable(uint32_t threads)
+{
+	if (threads == 1 || openblas_get_parallel() != OPENBLAS_SEQUENTIAL)
+		return threads;
+	log_warn("computing with one thread: this machine's OpenBLAS is the sequential one, which "
+		 "several must not use at once; install libopenblas0-pthread");
+	return 1;
+}
+
 static int host(struct worker *worker, struct error *reterr)
 {
-	worker->threads_max = worker->options.threads != 0 ? worker->options.threads : count_cpus();
+	worker->threads_max =
+	    bearable(worker->options.threads != 0 ? worker->options.threads : count_cpus());
 	worker->speed.threads = worker->threads_max;
 	/* Alone, all CPUs are ours unless told; an agent says otherwise at once. */
 	set_share(worker,

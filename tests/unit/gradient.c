@@ -3,6 +3,7 @@
 
 #include "agent/track/gradient.h"
 
+#include <cblas.h>
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
@@ -198,6 +199,10 @@ END_TEST
 
 Suite *test_suite(void)
 {
+	/* isobar-worker takes no second thread then. */
+	if (openblas_get_parallel() == OPENBLAS_SEQUENTIAL)
+		test_skip_all("the sequential OpenBLAS is not for several threads");
+
 	Suite *suite = suite_create("gradient");
 	TCase *tcase = tcase_create("pieces");
 
