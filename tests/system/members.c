@@ -112,7 +112,7 @@ void members_make(struct members *members, unsigned index, int64_t endowment_ucp
 	if (members->trains)
 		fprintf(file,
 			"training { coordinator = tcp://127.0.0.1:1\n coordinator-key = '%s'\n"
-			"worker-key = %s/secret\n user = nobody\n data = /tmp\n"
+			"worker-key = %s/worker\n user = nobody\n data = /tmp\n"
 			"executable = %s/worker }\n",
 			member->keys.public_key, member->directory, members->directory);
 	if (endowment_ucpu > 0)
