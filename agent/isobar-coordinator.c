@@ -17,6 +17,7 @@
 #include "agent/base/loop.h"
 #include "agent/base/service.h"
 #include "agent/control/control.h"
+#include "agent/train/blas.h"
 #include "agent/train/coordinator_conf.h"
 #include "agent/train/coordinator_net.h"
 #include "agent/train/coordinator_run.h"
@@ -301,6 +302,7 @@ int main(int argc, char **argv)
 	struct error error = { 0 };
 	bool with_prefix = getenv("JOURNAL_STREAM") != NULL;
 
+	blas_without_threads(argv);
 	log_prepare();
 	log_init(LOG_INFO, with_prefix);
 	int status = parse_options(argc, argv, &coordinator.options);

@@ -18,6 +18,7 @@
 #include "agent/base/loop.h"
 #include "agent/net/curve.h"
 #include "agent/track/track.h"
+#include "agent/train/blas.h"
 #include "agent/train/dataset.h"
 #include "agent/train/exam.h"
 #include "agent/train/taskwatch.h"
@@ -411,6 +412,7 @@ int main(int argc, char **argv)
 	static struct worker worker;
 	struct error error = { 0 };
 
+	blas_without_threads(argv);
 	log_prepare();
 	log_init(LOG_INFO, getenv("JOURNAL_STREAM") != NULL);
 	int status = worker_options_parse(argc, argv, &worker.options);

@@ -119,6 +119,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/track/track.c %D%/track/track.h %D%/track/track_private.h \
 	%D%/track/track_open.c \
 	%D%/track/track_report.c \
+	%D%/train/blas.c %D%/train/blas.h \
 	%D%/train/checkpoint.c %D%/train/checkpoint.h \
 	%D%/train/coordinator_admit.c %D%/train/coordinator_admit.h \
 	%D%/train/coordinator_conf.c %D%/train/coordinator_conf.h \
