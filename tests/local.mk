@@ -12,7 +12,8 @@ SH_LOG_COMPILER = $(SHELL)
 # Scripts that speak TAP themselves.
 TAP_LOG_DRIVER = $(TAP_DRIVER)
 TAP_LOG_COMPILER = $(SHELL)
-AM_TESTS_ENVIRONMENT = \
+# BLAS without threads of its own, as the programs run it.
+AM_TESTS_ENVIRONMENT = OPENBLAS_NUM_THREADS=1; export OPENBLAS_NUM_THREADS; \
 	CK_TAP_LOG_FILE_NAME=- CK_VERBOSITY=silent \
 	top_srcdir=$(abs_top_srcdir) top_builddir=$(abs_top_builddir) \
 	vm_programs='$(vm_programs)' MANDOC='$(MANDOC)' HARDENED=$(hardened) programs='$(bin_PROGRAMS) $(sbin_PROGRAMS) $(pkglibexec_PROGRAMS)'; export programs HARDENED CK_TAP_LOG_FILE_NAME CK_VERBOSITY \
