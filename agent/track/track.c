@@ -116,7 +116,8 @@ static void fail_gradient(struct track *track, int code)
 	if (code == -EDOM)
 		error_set(&track->failure, code,
 			  "round %llu: loss, gradient or model are no finite numbers any more: "
-			  "step or alpha of the plan are too large",
+			  "step or alpha of the plan are too large, or a neighbour's worker "
+			  "sends wrong numbers",
 			  (unsigned long long)track->round);
 	else
 		error_errno(&track->failure, code, "gradient of round %llu",
