@@ -14,19 +14,20 @@
 static ctl_fn help, version;
 
 static const struct ctl_command commands[] = {
-	{ "status", "", "ijrs", "what one node does and why, on one screen", ctl_status },
-	{ "top", "", "ijnrst", "all nodes of this machine, again and again", ctl_top },
+	{ "status", "", "cijNrs", "what one node does and why, on one screen", ctl_status },
+	{ "top", "", "cijnrst", "all nodes of this machine or cluster, again and again", ctl_top },
 	{ "audit", "[SOCKET|FILE|INSTANCE]...", "cijrs", "prove that share + in flight = budget",
 	  ctl_audit },
-	{ "ledger", "", "ijrs", "snapshot of one node's ledger, for audits elsewhere", ctl_ledger },
-	{ "history", "", "ijnrs", "what changed one node's share, and on what grounds",
+	{ "ledger", "", "cijNrs", "snapshot of one node's ledger, for audits elsewhere",
+	  ctl_ledger },
+	{ "history", "", "cijNnrs", "what changed one node's share, and on what grounds",
 	  ctl_history },
-	{ "explain", "", "inrs", "the same in words, and what holds now", ctl_explain },
-	{ "freeze", "", "ijrs", "stop trading; the share stays and is enforced", ctl_freeze },
-	{ "thaw", "", "ijrs", "let a frozen node trade again", ctl_thaw },
-	{ "log-level", "[error|warning|info|debug]", "ijrs", "what one node logs, until its end",
+	{ "explain", "", "ciNnrs", "the same in words, and what holds now", ctl_explain },
+	{ "freeze", "", "cijNrs", "stop trading; the share stays and is enforced", ctl_freeze },
+	{ "thaw", "", "cijNrs", "let a frozen node trade again", ctl_thaw },
+	{ "log-level", "[error|warning|info|debug]", "cijNrs", "what one node logs, until its end",
 	  ctl_log_level },
-	{ "reload", "", "ijrs", "read one node's configuration anew, while it runs", ctl_reload },
+	{ "reload", "", "cijNrs", "read one node's configuration anew, while it runs", ctl_reload },
 	{ "check", "", "fij", "what is missing on this machine, and the remedy", ctl_check },
 	{ "keygen", "", "jo", "make a pair of keys", ctl_keygen },
 	{ "registry", "create|show", "cjTy", "the members of a cluster, and what is under way",
@@ -96,7 +97,7 @@ static void usage(FILE *out)
 	      "  -c, --cluster FILE                 the cluster's configuration\n"
 	      "      --timeout TIME                 how long to wait for the end, such as 60s\n"
 	      "      --yes                          answers every question: it is so\n"
-	      "      --node NODE                    budget set: who gets an increase\n"
+	      "      --node NODE                    whom to ask; budget set: who gets an increase\n"
 	      "      --neighbour NODE               join: whom it trades with; repeat it\n"
 	      "      --share AMOUNT                 join: what it begins with; its floor if not "
 	      "said\n"

@@ -25,6 +25,7 @@ struct office {
 	struct curve_keypair keys;
 	bool has_keys;
 	void *zmq;
+	uint64_t patience_ns;
 	struct office_listener listener;
 	struct registry_file *file;
 	struct iso_registry registry;
@@ -51,6 +52,11 @@ bool office_torn(const struct office *office)
 	return registry_file_torn(office->file);
 }
 
+void office_set_patience(struct office *office, uint64_t patience_ns)
+{
+	office->patience_ns = patience_ns;
+}
+
 int office_call(struct office *office, const struct cluster_conf_node *node, const json_t *request,
 		json_t **ret_reply, struct error *reterr)
 {
@@ -60,7 +66,7 @@ int office_call(struct office *office, const struct cluster_conf_node *node, con
 		.server_key = node->public_key,
 	};
 
-	return admin_call(&target, office->zmq, request, PATIENCE_NS, ret_reply, reterr);
+	return admin_call(&target, office->zmq, request, office->patience_ns, ret_reply, reterr);
 }
 
 static int ask(struct office *office, const struct cluster_conf_node *node, const char *command,
@@ -378,6 +384,7 @@ int office_new(const char *conf_path, const struct office_listener *listener,
 		return error_errno(reterr, -ENOMEM, "read '%s'", conf_path);
 	if (listener != NULL)
 		office->listener = *listener;
+	office->patience_ns = PATIENCE_NS;
 	int r = cluster_conf_load(conf_path, &office->conf, reterr);
 	if (r == 0 && office->conf.secret_key[0] != '\0') {
 		r = curve_secret_read(office->conf.secret_key, &office->keys, reterr);

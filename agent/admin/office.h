@@ -45,6 +45,9 @@ struct iso_registry *office_registry(struct office *office);
 struct drive *office_drive(struct office *office);
 bool office_torn(const struct office *office);
 
+/* How long a node may take for an answer; 5 s if nothing is said. */
+void office_set_patience(struct office *office, uint64_t patience_ns);
+
 /* One request to a node of the configuration; see admin_call(). */
 int office_call(struct office *office, const struct cluster_conf_node *node, const json_t *request,
 		json_t **ret_reply, struct error *reterr);

@@ -15,7 +15,6 @@
 #include "agent/ctl/desk_text.h"
 #include "lib/quantity.h"
 
-#define DEFAULT_FILE	   ISO_SYSCONFDIR "/isobar/cluster.conf"
 #define DEFAULT_TIMEOUT_NS 60000000000u
 
 static void on_entry(void *context, const struct iso_registry *registry,
@@ -109,8 +108,7 @@ int desk_begin(struct desk *desk, const struct ctl *ctl)
 	struct error error;
 
 	*desk = (struct desk){ .ctl = ctl, .events = json_array() };
-	if (office_new(ctl->cluster != NULL ? ctl->cluster : DEFAULT_FILE, &listener, &desk->office,
-		       &error) < 0)
+	if (office_new(ctl_cluster_file(ctl), &listener, &desk->office, &error) < 0)
 		return desk_fail(desk, "%s", error.text);
 	desk->registry = office_registry(desk->office);
 	desk->drive = office_drive(desk->office);

@@ -38,6 +38,12 @@ struct ctl {
 	bool yes, add, undo, fenced, trust_guard;
 };
 
+/* As given, or the usual one. */
+static inline const char *ctl_cluster_file(const struct ctl *ctl)
+{
+	return ctl->cluster != NULL ? ctl->cluster : ISO_SYSCONFDIR "/isobar/cluster.conf";
+}
+
 typedef int ctl_fn(const struct ctl *ctl, int argc, char **argv);
 
 struct ctl_command {
@@ -66,13 +72,14 @@ bool ctl_path(const struct ctl *ctl, const char *name, char ret_path[CONTROL_PAT
 int ctl_socket(const struct ctl *ctl, char ret_path[CONTROL_PATH_BYTES]);
 
 /*
- * Asks for one command's reply and owns it to the caller.  On failure says why
- * on stderr and what to do about it, and returns the exit status.
+ * Asks the one node that is meant: that of ctl_socket(), or with --cluster and
+ * --node one of the cluster, over the network.  The caller owns *ret_reply.  On
+ * failure says why on stderr and what to do about it, and returns the exit status.
  */
-int ctl_ask(const char *path, const char *command, json_t **ret_reply);
+int ctl_ask(const struct ctl *ctl, const char *command, json_t **ret_reply);
 
 /* The same with a request that has more in it than its command; steals it. */
-int ctl_ask_this(const char *path, json_t *request, json_t **ret_reply);
+int ctl_ask_this(const struct ctl *ctl, json_t *request, json_t **ret_reply);
 
 /* Indented, keys sorted, one newline at the end. */
 void ctl_print_json(const json_t *json);

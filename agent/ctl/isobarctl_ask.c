@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "agent/admin/office.h"
 #include "agent/control/control.h"
 #include "agent/ctl/isobarctl.h"
 
@@ -56,7 +57,7 @@ static int choose(const struct ctl *ctl, char ret_path[CONTROL_PATH_BYTES])
 	if (instances.count == 0) {
 		fprintf(stderr,
 			"isobarctl: no isobard has a socket in %s\n"
-			"start one: isobard -f FILE; "
+			"start one: systemctl start isobard@NAME, or isobard -f FILE; "
 			"what it lacks: isobarctl check\n",
 			ctl->run_directory);
 		return CTL_FAILED;
@@ -89,44 +90,117 @@ int ctl_socket(const struct ctl *ctl, char ret_path[CONTROL_PATH_BYTES])
 	return CTL_USAGE;
 }
 
-static void advise(int r)
+/* Who should be at DIRECTORY/NAME/control. */
+static void print_name(const char *path)
 {
-	if (r == -ENOENT || r == -ECONNREFUSED)
-		fputs("isobard is not running there; "
-		      "start it: isobard -f FILE\n",
-		      stderr);
+	const char *end = strrchr(path, '/'), *begin = end;
+
+	while (begin != NULL && begin > path && begin[-1] != '/')
+		begin--;
+	fprintf(stderr, "isobard@%.*s", begin == NULL ? 0 : (int)(end - begin), begin);
+}
+
+static void advise(const char *path, int r)
+{
+	if (r == -ENOENT || r == -ECONNREFUSED) {
+		fputs("isobard is not running there; its job keeps the limit that the kernel has, "
+		      "and is lowered to the floor by the guard when the lease ends\n"
+		      "start it: systemctl start ", stderr);
+		print_name(path);
+		fputs(", or isobard -f FILE; why it has ended: journalctl -u ", stderr);
+		print_name(path);
+		fputc('\n', stderr);
+	}
 	if (r == -EACCES)
 		fputs("this socket is for root and the control group only\n", stderr);
 	if (r == -ETIMEDOUT)
 		fputs("it runs and does not answer: see its log\n", stderr);
 }
 
-int ctl_ask(const char *path, const char *command, json_t **ret_reply)
+/* Drops a reply that is a refusal, after saying so. */
+static int check_reply(const char *whose, json_t **reply)
 {
-	return ctl_ask_this(path, json_pack("{s:s}", "command", command), ret_reply);
+	if (json_is_true(json_object_get(*reply, "ok")))
+		return CTL_DONE;
+
+	const char *why = json_string_value(json_object_get(*reply, "error"));
+	fprintf(stderr, "isobarctl: '%s': %s\n", whose, why != NULL ? why : "refused");
+	json_decref(*reply);
+	*reply = NULL;
+	return CTL_FAILED;
 }
 
-int ctl_ask_this(const char *path, json_t *request, json_t **ret_reply)
+/* From the socket on this machine. */
+static int ask_here(const struct ctl *ctl, const json_t *request, json_t **ret_reply)
 {
+	char path[CONTROL_PATH_BYTES];
 	struct error error;
-	json_t *reply = NULL;
-	int r = control_call(path, request, PATIENCE_NS, &reply, &error);
+	int r = ctl_socket(ctl, path);
 
-	json_decref(request);
+	if (r != CTL_DONE)
+		return r;
+	r = control_call(path, request, PATIENCE_NS, ret_reply, &error);
 	if (r < 0) {
 		fprintf(stderr, "isobarctl: %s\n", error.text);
-		advise(r);
+		advise(path, r);
 		return CTL_FAILED;
 	}
-	if (!json_is_true(json_object_get(reply, "ok"))) {
-		const char *why = json_string_value(json_object_get(reply, "error"));
+	return check_reply(path, ret_reply);
+}
 
-		fprintf(stderr, "isobarctl: '%s': %s\n", path, why != NULL ? why : "refused");
-		json_decref(reply);
+static int ask_node(struct office *office, const char *name, const json_t *request,
+		    json_t **ret_reply)
+{
+	const struct cluster_conf *conf = office_conf(office);
+	const struct cluster_conf_node *node = cluster_conf_find_name(conf, name);
+	struct error error;
+
+	if (node == NULL) {
+		fprintf(stderr, "isobarctl: the configuration of cluster %s has no node '%s'; it "
+			"has:", conf->cluster, name);
+		for (unsigned i = 0; i < conf->node_count; i++)
+			fprintf(stderr, " %s", conf->nodes[i].name);
+		fputc('\n', stderr);
+		return CTL_USAGE;
+	}
+	if (office_call(office, node, request, ret_reply, &error) == 0)
+		return check_reply(name, ret_reply);
+	fprintf(stderr, "isobarctl: node %s: %s\n", name, error.text);
+	return CTL_FAILED;
+}
+
+/* From a node of the cluster, wherever it is. */
+static int ask_there(const struct ctl *ctl, const json_t *request, json_t **ret_reply)
+{
+	struct office *office = NULL;
+	struct error error;
+
+	if (ctl->node == NULL || ctl->socket != NULL || ctl->instance != NULL) {
+		fputs("isobarctl: of a cluster one node is asked: --node NAME, and neither "
+		      "--instance nor --socket\n", stderr);
+		return CTL_USAGE;
+	}
+	if (office_new(ctl_cluster_file(ctl), NULL, &office, &error) < 0) {
+		fprintf(stderr, "isobarctl: %s\n", error.text);
 		return CTL_FAILED;
 	}
-	*ret_reply = reply;
-	return CTL_DONE;
+	int r = ask_node(office, ctl->node, request, ret_reply);
+	office_free(office);
+	return r;
+}
+
+int ctl_ask(const struct ctl *ctl, const char *command, json_t **ret_reply)
+{
+	return ctl_ask_this(ctl, json_pack("{s:s}", "command", command), ret_reply);
+}
+
+int ctl_ask_this(const struct ctl *ctl, json_t *request, json_t **ret_reply)
+{
+	bool is_there = ctl->cluster != NULL || ctl->node != NULL;
+	int r = is_there ? ask_there(ctl, request, ret_reply) : ask_here(ctl, request, ret_reply);
+
+	json_decref(request);
+	return r;
 }
 
 void ctl_print_json(const json_t *json)

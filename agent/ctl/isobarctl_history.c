@@ -70,12 +70,7 @@ static void print_event(const json_t *event)
 static int ask(const struct ctl *ctl, const char *command, unsigned long count,
 	       json_t **ret_reply)
 {
-	char path[CONTROL_PATH_BYTES];
-	int r = ctl_socket(ctl, path);
-
-	if (r != CTL_DONE)
-		return r;
-	return ctl_ask_this(path,
+	return ctl_ask_this(ctl,
 			    json_pack("{s:s, s:I}", "command", command, "count",
 				      (json_int_t)(count != 0 ? count : 100000)),
 			    ret_reply);

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/admin/office.h"
 #include "agent/control/control.h"
 #include "agent/control/status.h"
 #include "agent/ctl/isobarctl.h"
@@ -15,14 +16,11 @@
 
 int ctl_status(const struct ctl *ctl, int argc, char **argv)
 {
-	char path[CONTROL_PATH_BYTES];
 	json_t *reply;
-	int r = ctl_socket(ctl, path);
+	int r = ctl_ask(ctl, "status", &reply);
 
 	(void)argc;
 	(void)argv;
-	if (r == CTL_DONE)
-		r = ctl_ask(path, "status", &reply);
 	if (r != CTL_DONE)
 		return r;
 	/* A coordinator has no node to show: its status is JSON in any case. */
@@ -36,14 +34,11 @@ int ctl_status(const struct ctl *ctl, int argc, char **argv)
 
 int ctl_ledger(const struct ctl *ctl, int argc, char **argv)
 {
-	char path[CONTROL_PATH_BYTES];
 	json_t *reply;
-	int r = ctl_socket(ctl, path);
+	int r = ctl_ask(ctl, "ledger", &reply);
 
 	(void)argc;
 	(void)argv;
-	if (r == CTL_DONE)
-		r = ctl_ask(path, "ledger", &reply);
 	if (r != CTL_DONE)
 		return r;
 	ctl_print_json(reply);
@@ -52,6 +47,12 @@ int ctl_ledger(const struct ctl *ctl, int argc, char **argv)
 }
 
 /* {"ok": false, "node": NAME, "error": WHY} in place of a status. */
+static json_t *silent(const char *name, const struct error *error)
+{
+	return json_pack("{s:b, s:s, s:s, s:s}", "ok", 0, "node", name, "state", "silent", "error",
+			 error->text);
+}
+
 static json_t *ask_quietly(const char *path, const char *name)
 {
 	struct error error;
@@ -59,28 +60,41 @@ static json_t *ask_quietly(const char *path, const char *name)
 	int r = control_call(path, request, PATIENCE_NS, &reply, &error);
 
 	json_decref(request);
-	if (r == 0)
-		return reply;
-	return json_pack("{s:b, s:s, s:s, s:s}", "ok", 0, "node", name, "state", "silent", "error",
-			 error.text);
+	return r == 0 ? reply : silent(name, &error);
 }
 
-static json_t *collect(const struct ctl *ctl)
+/* All nodes of this machine. */
+static void collect_here(const struct ctl *ctl, json_t *all)
 {
 	static struct ctl_instances instances;
 	char path[CONTROL_PATH_BYTES];
-	json_t *all = json_array();
 
 	if (ctl->socket != NULL || ctl->instance != NULL) {
 		if (ctl_socket(ctl, path) == CTL_DONE)
 			(void)json_array_append_new(all, ask_quietly(path, ctl->instance));
-		return all;
+		return;
 	}
 	ctl_instances(ctl, &instances);
 	for (unsigned i = 0; i < instances.count; i++)
 		if (ctl_path(ctl, instances.names[i], path))
 			(void)json_array_append_new(all, ask_quietly(path, instances.names[i]));
-	return all;
+}
+
+/* All nodes that the cluster's configuration names. */
+static void collect_there(struct office *office, json_t *all)
+{
+	const struct cluster_conf *conf = office_conf(office);
+	json_t *request = json_pack("{s:s}", "command", "status");
+
+	for (unsigned i = 0; i < conf->node_count; i++) {
+		struct error error;
+		json_t *reply = NULL;
+
+		if (office_call(office, &conf->nodes[i], request, &reply, &error) < 0)
+			reply = silent(conf->nodes[i].name, &error);
+		(void)json_array_append_new(all, reply);
+	}
+	json_decref(request);
 }
 
 /* Sums over the nodes that answer; what leaves a donor and has not arrived yet is in flight. */
@@ -112,7 +126,33 @@ static void print_table(const json_t *all)
 	print_sum(all);
 }
 
-int ctl_top(const struct ctl *ctl, int argc, char **argv)
+/* One look at all nodes, shown.  Nobody there: says why, and returns the exit status. */
+static int look(const struct ctl *ctl, struct office *office, bool is_screen)
+{
+	char path[CONTROL_PATH_BYTES];
+	json_t *all = json_array();
+
+	if (office != NULL)
+		collect_there(office, all);
+	else
+		collect_here(ctl, all);
+	if (json_array_size(all) == 0) {
+		json_decref(all);
+		/* It says why; a socket that came up in between is for the next try. */
+		int r = ctl_socket(ctl, path);
+		return r != CTL_DONE ? r : CTL_FAILED;
+	}
+	if (is_screen)
+		fputs("\033[H\033[J", stdout);
+	if (ctl->json)
+		ctl_print_json(all);
+	else
+		print_table(all);
+	json_decref(all);
+	return CTL_DONE;
+}
+
+static int repeat(const struct ctl *ctl, struct office *office)
 {
 	const struct timespec pause = {
 		.tv_sec = (time_t)(ctl->interval_ns / 1000000000),
@@ -121,32 +161,38 @@ int ctl_top(const struct ctl *ctl, int argc, char **argv)
 	bool is_screen = isatty(STDOUT_FILENO) && !ctl->json;
 	/* Into a pipe once, unless told otherwise. */
 	uint64_t count = ctl->count != 0 ? ctl->count : is_screen ? UINT64_MAX : 1;
+	int r = look(ctl, office, is_screen);
+
+	for (uint64_t i = 1; i < count && r == CTL_DONE; i++) {
+		if (!is_screen && !ctl->json)
+			putchar('\n');
+		fflush(stdout);
+		nanosleep(&pause, NULL);
+		r = look(ctl, office, is_screen);
+	}
+	return r;
+}
+
+int ctl_top(const struct ctl *ctl, int argc, char **argv)
+{
+	struct office *office = NULL;
+	struct error error;
 
 	(void)argc;
 	(void)argv;
-	for (uint64_t i = 0; i < count; i++) {
-		json_t *all = collect(ctl);
-
-		if (json_array_size(all) == 0) {
-			char path[CONTROL_PATH_BYTES];
-
-			/* It says why; a socket that came up in between is for the next try. */
-			json_decref(all);
-			int r = ctl_socket(ctl, path);
-			return r != CTL_DONE ? r : CTL_FAILED;
-		}
-		if (is_screen)
-			fputs("\033[H\033[J", stdout);
-		if (ctl->json)
-			ctl_print_json(all);
-		else
-			print_table(all);
-		if (!is_screen && !ctl->json && i + 1 < count)
-			putchar('\n');
-		fflush(stdout);
-		json_decref(all);
-		if (i + 1 < count)
-			nanosleep(&pause, NULL);
+	if (ctl->cluster == NULL)
+		return repeat(ctl, NULL);
+	if (ctl->socket != NULL || ctl->instance != NULL) {
+		fputs("isobarctl: top of a cluster takes neither --instance nor --socket\n",
+		      stderr);
+		return CTL_USAGE;
 	}
-	return CTL_DONE;
+	if (office_new(ctl->cluster, NULL, &office, &error) < 0) {
+		fprintf(stderr, "isobarctl: %s\n", error.text);
+		return CTL_FAILED;
+	}
+	office_set_patience(office, PATIENCE_NS);
+	int r = repeat(ctl, office);
+	office_free(office);
+	return r;
 }

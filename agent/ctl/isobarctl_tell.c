@@ -39,14 +39,9 @@ static void print_reload(const json_t *reply)
 /* Steals the request. */
 static int tell(const struct ctl *ctl, json_t *request, print_fn *print)
 {
-	char path[CONTROL_PATH_BYTES];
 	json_t *reply;
-	int r = ctl_socket(ctl, path);
+	int r = ctl_ask_this(ctl, request, &reply);
 
-	if (r == CTL_DONE)
-		r = ctl_ask_this(path, request, &reply);
-	else
-		json_decref(request);
 	if (r != CTL_DONE)
 		return r;
 	if (ctl->json)

@@ -129,6 +129,40 @@ said 'd is to be admitted with 0.02 CPU, as generation 2'
 said 'd is a member'
 proven
 
+# One node of the cluster is asked over its endpoint, and all of them at once.
+admin status --node c
+ends 0
+said 'node c of cluster lab'
+admin ledger --node c
+ends 0
+said '"node": "c"'
+admin status
+ends 2
+err 'isobarctl: of a cluster one node is asked: --node NAME, and neither --instance nor --socket'
+admin status --node c -i c
+ends 2
+admin status --node z
+ends 2
+err "isobarctl: the configuration of cluster lab has no node 'z'; it has: a b c d e"
+admin freeze --node c
+ends 1
+err "isobarctl: 'c': there is no command 'freeze'"
+silent d
+admin top
+ends 0
+[ "$(wc -l <stdout)" = 7 ] || complain "$(cat stdout)"
+said 'on 4 of 5 nodes'
+grep -q '^d  *silent ' stdout || complain "$(cat stdout)"
+admin top --json
+[ "$(jq -r '.[].node' stdout | tr '\n' ' ')" = 'a b c d e ' ] || complain "$(cat stdout)"
+admin status --node d
+ends 1
+warned "isobarctl: node d: connect to '$work/run/d/control'"
+heard d
+admin top -i a
+ends 2
+err 'isobarctl: top of a cluster takes neither --instance nor --socket'
+
 # Questions without anybody to answer them.
 admin leave a
 ends 1

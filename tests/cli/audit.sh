@@ -178,7 +178,7 @@ err "isobarctl: connect to '$work/run/nobody/control': No such file or directory
 run "$ctl" audit --run-directory "$work/run"
 ends 1
 err "isobarctl: no isobard has a socket in $work/run
-start one: isobard -f FILE; what it lacks: isobarctl check"
+start one: systemctl start isobard@NAME, or isobard -f FILE; what it lacks: isobarctl check"
 restore
 
 # Without operands: all instances of this machine.

@@ -12,19 +12,20 @@ run "$ctl" --run-directory "$run_directory" status
 ends 1
 out ''
 err "isobarctl: no isobard has a socket in $run_directory
-start one: isobard -f FILE; what it lacks: isobarctl check"
+start one: systemctl start isobard@NAME, or isobard -f FILE; what it lacks: isobarctl check"
 
 run "$ctl" --run-directory "$run_directory" top
 ends 1
 out ''
 err "isobarctl: no isobard has a socket in $run_directory
-start one: isobard -f FILE; what it lacks: isobarctl check"
+start one: systemctl start isobard@NAME, or isobard -f FILE; what it lacks: isobarctl check"
 
 run "$ctl" --run-directory "$run_directory" -i a status
 ends 1
 out ''
 err "isobarctl: connect to '$run_directory/a/control': No such file or directory
-isobard is not running there; start it: isobard -f FILE"
+isobard is not running there; its job keeps the limit that the kernel has, and is lowered to the floor by the guard when the lease ends
+start it: systemctl start isobard@a, or isobard -f FILE; why it has ended: journalctl -u isobard@a"
 
 mkdir "$run_directory/a"
 cp "$here/answers/a.json" "$run_directory/a/status.json"
@@ -126,4 +127,5 @@ run "$ctl" --run-directory "$run_directory" status -i b
 ends 1
 out ''
 err "isobarctl: connect to '$run_directory/b/control': Connection refused
-isobard is not running there; start it: isobard -f FILE"
+isobard is not running there; its job keeps the limit that the kernel has, and is lowered to the floor by the guard when the lease ends
+start it: systemctl start isobard@b, or isobard -f FILE; why it has ended: journalctl -u isobard@b"

@@ -91,7 +91,9 @@ static json_t *on_status(void *context, const json_t *request)
 						      villager->village->villagers[peer].name,
 						      "state", up ? "up" : "down"));
 	}
-	return json_pack("{s:s, s:{s:b}, s:o}", "node", villager->name, "guard", "auto_burial", 1,
+	return json_pack("{s:s, s:s, s:I, s:{s:b}, s:o}", "node", villager->name, "cluster",
+			 villager->village->cluster, "share_ucpu",
+			 (json_int_t)iso_record_holdings(&node->durable), "guard", "auto_burial", 1,
 			 "neighbours", neighbours);
 }
 
