@@ -22,7 +22,7 @@ static const struct ctl_command commands[] = {
 	  ctl_ledger },
 	{ "history", "", "cijNnrs", "what changed one node's share, and on what grounds",
 	  ctl_history },
-	{ "explain", "", "ciNnrs", "the same in words, and what holds now", ctl_explain },
+	{ "explain", "", "cijNnrs", "the same in words, and what holds now", ctl_explain },
 	{ "freeze", "", "cijNrs", "stop trading; the share stays and is enforced", ctl_freeze },
 	{ "thaw", "", "cijNrs", "let a frozen node trade again", ctl_thaw },
 	{ "log-level", "[error|warning|info|debug]", "cijNrs", "what one node logs, until its end",

@@ -24,6 +24,10 @@ dist_scenarios_DATA = \
 	%D%/scenarios/slow-down \
 	%D%/scenarios/uneven-tasks
 
+# What isobarctl --json prints; tests/cli holds the output against it.
+schemadir = $(pkgdatadir)/schema
+dist_schema_DATA = %D%/schema/isobarctl.json
+
 # For systemd.  Paths are filled in by make: they may hang on its prefix.
 systemdsystemunit_DATA = %D%/systemd/isobard@.service %D%/systemd/isobar-coordinator@.service
 sysusersdir = $(prefix)/lib/sysusers.d

@@ -166,12 +166,19 @@ int ctl_explain(const struct ctl *ctl, int argc, char **argv)
 	if (r != CTL_DONE)
 		return r;
 	r = ask(ctl, "history", ctl->count != 0 ? ctl->count : EXPLAINED_MAX, &history);
-	if (r == CTL_DONE) {
+	if (r == CTL_DONE && ctl->json) {
+		json_t *both = json_pack("{s:b, s:O, s:O}", "ok", 1, "status", status, "history",
+					 history);
+
+		ctl_print_json(both);
+		json_decref(both);
+	} else if (r == CTL_DONE) {
 		explain_share(status);
 		explain_neighbours(status);
 		explain_events(history);
-		json_decref(history);
 	}
+	if (r == CTL_DONE)
+		json_decref(history);
 	json_decref(status);
 	return r;
 }

@@ -164,6 +164,9 @@ ends 2
 err 'isobarctl: top of a cluster takes neither --instance nor --socket'
 
 # Questions without anybody to answer them.
+admin leave a --json
+ends 1
+conforms registry
 admin leave a
 ends 1
 warned 'a gives its whole share to its neighbours'
@@ -257,8 +260,11 @@ heard e
 admin resume
 ends 0
 proven
-admin budget show --json
-ends 0
+for shown in budget registry; do
+	admin $shown show --json
+	ends 0
+	conforms registry
+done
 grep -q '"budget_ucpu": 80000' stdout || complain 'the budget is not there'
 
 # Killed at any moment, again and again: resume goes on, and the books are right.

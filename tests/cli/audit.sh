@@ -38,6 +38,7 @@ ends 0
 run "$ctl" audit --json a.json b.json c.json
 ends 0
 err ''
+conforms audit
 command='a field of the JSON'
 for field in '"budget_ucpu": 1500000' '"complaints": \[\]' '"in_flight_ucpu": 5500' \
 	'"proven": true' '"shares_ucpu": 1494500' '"rereads": 0'; do

@@ -209,6 +209,7 @@ out 'skipped  guard              none: trading.lease is off, and with it automat
 run "$ctl" check --json -f a.conf
 ends 1
 err ''
+conforms check
 command='a field of the JSON'
 for field in '"file": "a.conf"' '"ok": true' '"ready": false'; do
 	grep -q -e "^  $field,\{0,1\}$" stdout || complain "$field is not there"

@@ -64,6 +64,17 @@ keep() {
 	mv "$work/kept" "$work/stdout"
 }
 
+# conforms COMMAND - stdout is what the published schema says of it, and has nothing besides.
+conforms() {
+	[ -x /usr/bin/jsonschema ] || return 0
+	jq --arg command "$1" '."$ref" = "#/$defs/" + $command | del(.anyOf) |
+		walk(if type == "object" and has("properties") and .type != null
+			then .additionalProperties //= false else . end)' \
+		"$top_srcdir/etc/schema/isobarctl.json" >"$work/schema.json"
+	/usr/bin/jsonschema --error-format '{error.path}: {error.message}' -i "$work/stdout" "$work/schema.json" >"$work/schema.said" 2>&1 ||
+		complain "not what the schema of $1 says: $(head -c 2000 "$work/schema.said")"
+}
+
 # serve DIRECTORY - a node that answers from the files in it.
 serve() {
 	"$top_builddir/tests/cli/answer" "$1" &

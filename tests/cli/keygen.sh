@@ -39,8 +39,11 @@ cp stdout first
 run "$ctl" keygen
 cmp -s stdout first && complain 'the same keys again'
 
+run "$ctl" keygen --json
+conforms keygen
 run "$ctl" keygen --json -o json
 ends 0
+conforms keygen
 out "{
   \"ok\": true,
   \"public_key\": \"$(sed -n 's/^public-key //p' json.pub)\",

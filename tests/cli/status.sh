@@ -57,12 +57,17 @@ and 3 before them'
 run "$ctl" --run-directory "$run_directory" history --json
 ends 0
 out "$(cat "$here/answers/history.json")"
+conforms history
 run "$ctl" --run-directory "$run_directory" explain
 ends 0
 keep '/^what moved/,$!d; s/20[0-9-]* [0-9:]* /2026-11-29 22:15:04  /'
 out 'what moved it last:
   2026-11-29 22:15:04  gave 0.0040 CPU to b: price -0.15 here, -0.14 there, demand 0.4500; then it had 0.3040
   2026-11-29 22:15:04  got 0.0200 CPU from operation 7: price -0.15 here, - there, demand 0.4500; then it had 0.3240'
+run "$ctl" --run-directory "$run_directory" explain --json
+ends 0
+[ "$(jq -c 'keys, .status.node, .history.forgotten' "$work/stdout" | tr '\n' ' ')" = \
+	'["history","ok","status"] "a" 3 ' ] || complain "$(head -c 300 "$work/stdout")"
 rm "$run_directory/a/history.json"
 
 # A coordinator answers as well, and is no node full of dashes.

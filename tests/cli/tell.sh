@@ -47,6 +47,14 @@ frozen() { # yes|no
 	esac
 }
 
+# as_json COMMAND [ARGUMENT...] - what machines are told is what the schema says.
+as_json() {
+	run "$ctl" --run-directory run "$@" --json
+	ends 0
+	err ''
+	conforms "$1"
+}
+
 # logged COUNT TEXT
 logged() {
 	[ "$(grep -c "$2" log)" -eq "$1" ] || complain "not $1 times in the log: $2"
@@ -54,6 +62,9 @@ logged() {
 
 start
 frozen no
+for kind in status top ledger audit history explain log-level; do
+	as_json "$kind"
+done
 run "$ctl" --run-directory run freeze
 ends 0
 out 'frozen: its share stays as it is and is enforced, until isobarctl thaw'
@@ -66,6 +77,7 @@ out '{
   "frozen": true,
   "ok": true
 }'
+conforms freeze
 logged 1 'node a: frozen: an administrator has stopped trading'
 
 # Killed or not, it is frozen when it comes back.
@@ -143,6 +155,7 @@ needs a restart: budget, config-epoch'
 ceiling 0.6000
 run "$ctl" --run-directory run reload --json
 ends 0
+conforms reload
 out '{
   "ok": true,
   "restart": "budget, config-epoch",
