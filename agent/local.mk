@@ -27,6 +27,8 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/base/gnuplot.c %D%/base/gnuplot.h \
 	%D%/base/log.c %D%/base/log.h \
 	%D%/base/loop.c %D%/base/loop.h \
+	%D%/base/sandbox.c %D%/base/sandbox.h \
+	%D%/base/sandbox_calls.c %D%/base/sandbox_calls.h \
 	%D%/base/service.c %D%/base/service.h \
 	%D%/base/wholefile.c %D%/base/wholefile.h \
 	%D%/cgroup/cgroup.c %D%/cgroup/cgroup.h %D%/cgroup/cgroup_internal.h \
@@ -163,10 +165,10 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/train/worker_session_work.c \
 	%D%/train/workerlink.c %D%/train/workerlink.h
 %C%_libagent_a_CPPFLAGS = $(AM_CPPFLAGS) -DISO_SCENARIODIR='"$(pkgdatadir)/scenarios"' $(LIBBPF_CFLAGS) $(CONFUSE_CFLAGS) $(JANSSON_CFLAGS) \
-	$(ZMQ_CFLAGS) $(CGROUP_CFLAGS) $(CAPNG_CFLAGS) $(SYSTEMD_CFLAGS)
+	$(ZMQ_CFLAGS) $(CGROUP_CFLAGS) $(CAPNG_CFLAGS) $(SECCOMP_CFLAGS) $(SYSTEMD_CFLAGS)
 
 agent_libs = %D%/libagent.a lib/libisobar.a \
-	$(LIBBPF_LIBS) $(CONFUSE_LIBS) $(JANSSON_LIBS) $(ZMQ_LIBS) $(CGROUP_LIBS) $(CAPNG_LIBS) $(SYSTEMD_LIBS)
+	$(LIBBPF_LIBS) $(CONFUSE_LIBS) $(JANSSON_LIBS) $(ZMQ_LIBS) $(CGROUP_LIBS) $(CAPNG_LIBS) $(SECCOMP_LIBS) $(SYSTEMD_LIBS)
 
 sbin_PROGRAMS += %D%/isobard
 %C%_isobard_SOURCES = %D%/isobard.c
