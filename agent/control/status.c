@@ -38,12 +38,13 @@ void status_init(struct status *ret_status)
 	/* In the order of the struct. */
 	status.share_ucpu = status.enforced_ucpu = STATUS_UNKNOWN;
 	status.quota_us = status.period_us = status.readback_us = STATUS_UNKNOWN;
-	status.effective_ucpu = STATUS_UNKNOWN;
+	status.effective_ucpu = status.cpus = status.limit_changes = STATUS_UNKNOWN;
 	status.reserve_ucpu = status.floor_ucpu = STATUS_UNKNOWN;
 	status.ceiling_ucpu = status.budget_ucpu = STATUS_UNKNOWN;
 	status.on_cpu_ucpu = status.wait_ucpu = status.demand_ucpu = STATUS_UNKNOWN;
 	status.marginal_cost = status.price = (double)NAN;
 	status.debt_ns = status.throttled_ns = STATUS_UNKNOWN;
+	status.unbound.realtime_threads = status.unbound.realtime_ucpu = STATUS_UNKNOWN;
 	status.generation = status.incarnation = STATUS_UNKNOWN;
 	status.last_op = status.last_op_ucpu = STATUS_UNKNOWN;
 	status.uptime_s = (double)NAN;
@@ -160,14 +161,35 @@ static json_t *guard_json(const struct status *status)
 	return json;
 }
 
+static json_t *unbound_json(const struct status *status)
+{
+	json_t *json = json_object();
+
+	put(json, "realtime_threads", number(status->unbound.realtime_threads));
+	put(json, "realtime_ucpu", number(status->unbound.realtime_ucpu));
+	put(json, "sched_ext", text(status->unbound.sched_ext));
+	return json;
+}
+
+static json_t *notes_json(const struct status *status)
+{
+	json_t *array = json_array();
+
+	for (unsigned i = 0; i < status->note_count; i++)
+		(void)json_array_append_new(array, text(status->notes[i]));
+	return array;
+}
+
 static void put_limits(json_t *json, const struct status *status)
 {
 	put(json, "budget_ucpu", number(status->budget_ucpu));
 	put(json, "ceiling_ucpu", number(status->ceiling_ucpu));
+	put(json, "cpus", number(status->cpus));
 	put(json, "effective_by", text(status->effective_by));
 	put(json, "effective_ucpu", number(status->effective_ucpu));
 	put(json, "enforced_ucpu", number(status->enforced_ucpu));
 	put(json, "floor_ucpu", number(status->floor_ucpu));
+	put(json, "limit_changes", number(status->limit_changes));
 	put(json, "period_us", number(status->period_us));
 	put(json, "quota_us", number(status->quota_us));
 	put(json, "readback_us", number(status->readback_us));
@@ -183,8 +205,11 @@ static void put_measured(json_t *json, const struct status *status)
 	put(json, "meter", text(status->meter));
 	put(json, "meter_reason", text(status->meter_reason));
 	put(json, "on_cpu_ucpu", number(status->on_cpu_ucpu));
+	put(json, "presence", text(status->presence));
 	put(json, "price", real(status->price));
+	put(json, "released", json_boolean(status->is_released));
 	put(json, "throttled_ns", number(status->throttled_ns));
+	put(json, "unbound", unbound_json(status));
 	put(json, "wait_ucpu", number(status->wait_ucpu));
 }
 
@@ -192,6 +217,7 @@ static void put_identity(json_t *json, const struct status *status)
 {
 	put(json, "cluster", text(status->cluster));
 	put(json, "admin", text(status->admin));
+	put(json, "dry_run", json_boolean(status->is_dry_run));
 	put(json, "draining", json_boolean(status->is_draining));
 	put(json, "frozen", json_boolean(status->is_frozen));
 	put(json, "generation", number(status->generation));
@@ -219,6 +245,7 @@ json_t *status_json(const struct status *status)
 	put_measured(json, status);
 	put(json, "journal_writes", number(status->journal_writes));
 	put(json, "last_decision", text(status->last_decision));
+	put(json, "notes", notes_json(status));
 	put(json, "reload", text(status->reload));
 	put(json, "quota_writes", number(status->quota_writes));
 	put(json, "ticks", number(status->ticks));

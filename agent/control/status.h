@@ -51,10 +51,22 @@ struct status {
 	int64_t effective_ucpu;
 	const char
 	    *effective_by; /* who limits: "quota", "cpuset", "online CPUs", an ancestor's path */
+	int64_t cpus;	       /* it may run on: online, and in its cpuset */
+	int64_t limit_changes; /* by other writers, since the start */
 	int64_t reserve_ucpu, floor_ucpu, ceiling_ucpu, budget_ucpu;
 	int64_t on_cpu_ucpu, wait_ucpu, demand_ucpu;
 	double marginal_cost, price;
 	int64_t debt_ns, throttled_ns;
+	const char *presence; /* of the job: running empty frozen gone; NULL: not known */
+	bool is_released;     /* what is above the floor is for the others meanwhile */
+	bool is_dry_run;
+	/* What of the job runs whatever its quota is. */
+	struct {
+		int64_t realtime_threads, realtime_ucpu;
+		const char *sched_ext; /* the scheduler's name; NULL: none is loaded */
+	} unbound;
+	const char *const *notes; /* what else an administrator should know */
+	unsigned note_count;
 	const char *meter, *meter_reason; /* "ebpf" or "cpu.stat", and why not eBPF */
 	int64_t generation, incarnation;
 	const char *halt; /* as in the ledger; NULL: none */

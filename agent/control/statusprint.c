@@ -23,9 +23,9 @@ static const json_t *get(const json_t *object, const char *key)
 }
 
 /* Text for a terminal: what came from elsewhere may hold control characters. */
-static const char *text(const json_t *object, const char *key)
+static const char *printable(const json_t *string)
 {
-	const char *value = json_string_value(get(object, key));
+	const char *value = json_string_value(string);
 
 	if (value == NULL)
 		return "-";
@@ -33,6 +33,11 @@ static const char *text(const json_t *object, const char *key)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			return "(unprintable)";
 	return value;
+}
+
+static const char *text(const json_t *object, const char *key)
+{
+	return printable(get(object, key));
 }
 
 static struct cell scaled(const json_t *value, double scale, int decimals, const char *unit)
@@ -87,10 +92,13 @@ static void print_head(FILE *out, const json_t *status)
 {
 	const char *state = text(status, "state");
 	bool is_frozen = json_is_true(get(status, "frozen")) && strcmp(state, "frozen") != 0;
+	bool says_dry = strcmp(state, "dry-run") == 0;
 
-	fprintf(out, "node %s of cluster %s: %s%s\n", text(status, "node"), text(status, "cluster"),
-		strcmp(state, "dry-run") == 0 ? "DRY-RUN, no limit is written" : state,
-		is_frozen ? "; frozen" : "");
+	fprintf(out, "node %s of cluster %s: ", text(status, "node"), text(status, "cluster"));
+	/* Whatever else it is, nobody may take this one for a node that limits. */
+	if (says_dry || json_is_true(get(status, "dry_run")))
+		fprintf(out, "DRY-RUN, no limit is written%s", says_dry ? "" : "; ");
+	fprintf(out, "%s%s\n", says_dry ? "" : state, is_frozen ? "; frozen" : "");
 	if (json_is_string(get(status, "reason")))
 		fprintf(out, "  because  %s\n", text(status, "reason"));
 	fputc('\n', out);
@@ -105,15 +113,25 @@ static void print_limits(FILE *out, const json_t *status)
 	fprintf(out, "quota      %s us per %s us written   %s us read back   %s CPU enforced\n",
 		count(status, "quota_us").text, count(status, "period_us").text,
 		count(status, "readback_us").text, cpu(status, "enforced_ucpu").text);
-	fprintf(out, "effective  %s CPU, limited by %s\n", cpu(status, "effective_ucpu").text,
+	fprintf(out, "effective  %s CPU, limited by %s", cpu(status, "effective_ucpu").text,
 		text(status, "effective_by"));
+	if (json_is_integer(get(status, "cpus")))
+		fprintf(out, "   %s CPUs", count(status, "cpus").text);
+	if (json_integer_value(get(status, "limit_changes")) > 0)
+		fprintf(out, "   changed by others %s times", count(status, "limit_changes").text);
+	fputc('\n', out);
 }
 
 static void print_measured(FILE *out, const json_t *status)
 {
-	fprintf(out, "job        %s CPU on CPU   %s waiting   %s demand\n",
+	const char *presence = text(status, "presence");
+
+	fprintf(out, "job        %s CPU on CPU   %s waiting   %s demand",
 		cpu(status, "on_cpu_ucpu").text, cpu(status, "wait_ucpu").text,
 		cpu(status, "demand_ucpu").text);
+	if (strcmp(presence, "-") != 0 && strcmp(presence, "running") != 0)
+		fprintf(out, "   %s", presence);
+	fprintf(out, "%s\n", json_is_true(get(status, "released")) ? ", released" : "");
 	fprintf(out, "cost       %s marginal   %s price shown\n",
 		price(status, "marginal_cost").text, price(status, "price").text);
 	fprintf(out, "overuse    %s ms to pay back   %s s throttled so far\n",
@@ -124,6 +142,21 @@ static void print_measured(FILE *out, const json_t *status)
 		fprintf(out, " (%s)", text(status, "meter_reason"));
 	fputc('\n', out);
 	fprintf(out, "decision   %s\n", text(status, "last_decision"));
+}
+
+/* Only where there is something: most jobs have nothing of this. */
+static void print_facts(FILE *out, const json_t *status)
+{
+	const json_t *unbound = get(status, "unbound"), *notes = get(status, "notes");
+	bool has_scheduler = json_is_string(get(unbound, "sched_ext"));
+
+	if (has_scheduler || json_integer_value(get(unbound, "realtime_threads")) > 0 ||
+	    json_integer_value(get(unbound, "realtime_ucpu")) > 0)
+		fprintf(out, "unbound    %s real-time threads   %s CPU on CPU   sched_ext %s\n",
+			count(unbound, "realtime_threads").text, cpu(unbound, "realtime_ucpu").text,
+			has_scheduler ? text(unbound, "sched_ext") : "none");
+	for (size_t i = 0; i < json_array_size(notes); i++)
+		fprintf(out, "note       %s\n", printable(json_array_get(notes, i)));
 }
 
 static void print_guard(FILE *out, const json_t *status)
@@ -242,6 +275,7 @@ void status_print(FILE *out, const json_t *status)
 	print_head(out, status);
 	print_limits(out, status);
 	print_measured(out, status);
+	print_facts(out, status);
 	print_guard(out, status);
 	print_processes(out, status);
 	print_neighbours(out, status);

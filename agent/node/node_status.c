@@ -218,6 +218,9 @@ static void fill_job(struct status *status, const struct node *node)
 	status->effective_ucpu = (int64_t)view->effective.ucpu;
 	status->effective_by = view->effective.ucpu < view->effective.ceiling_ucpu ?
 				       "quota" : view->effective.by;
+	status->cpus = view->cpus;
+	status->limit_changes = (int64_t)cgroup_drift_count(job_cgroup(node->job));
+	status->is_dry_run = node->conf->dry_run;
 	status->ceiling_ucpu = view->ceiling_ucpu;
 	if (view->metered) {
 		status->on_cpu_ucpu = (int64_t)view->on_cpu_ucpu;

@@ -81,22 +81,25 @@ START_TEST(what_is_unknown_is_null)
 	status_init(&status);
 	is(status_json(&status),
 	   "{\"admin\":null,\"agent\":{\"cpu_ns\":null,\"rss_bytes\":null},\"budget_ucpu\":null,"
-	   "\"ceiling_ucpu\":null,\"cluster\":null,\"debt_ns\":null,\"demand_ucpu\":null,"
-	   "\"draining\":false,"
+	   "\"ceiling_ucpu\":null,\"cluster\":null,\"cpus\":null,\"debt_ns\":null,"
+	   "\"demand_ucpu\":null,\"draining\":false,\"dry_run\":false,"
 	   "\"effective_by\":null,\"effective_ucpu\":null,\"enforced_ucpu\":null,"
 	   "\"floor_ucpu\":null,\"frozen\":false,\"generation\":null,"
 	   "\"guard\":{\"auto_burial\":false,\"lease_s\":null,\"pid\":null,\"reason\":null,"
 	   "\"restarts\":null,\"state\":\"off\",\"watchdog\":null},"
 	   "\"halt\":null,\"incarnation\":null,\"instance\":null,"
 	   "\"journal_writes\":null,\"last_decision\":null,\"last_op\":null,"
-	   "\"last_op_ucpu\":null,\"lease\":null,\"leaving\":false,\"marginal_cost\":null,"
+	   "\"last_op_ucpu\":null,\"lease\":null,\"leaving\":false,"
+	   "\"limit_changes\":null,\"marginal_cost\":null,"
 	   "\"messages\":{\"dropped\":{},\"received\":null,\"sent\":null},\"meter\":null,"
-	   "\"meter_reason\":null,\"neighbours\":[],\"node\":null,\"ok\":true,"
-	   "\"on_cpu_ucpu\":null,\"period_us\":null,\"price\":null,\"quota_us\":null,"
-	   "\"quota_writes\":null,\"readback_us\":null,\"reason\":null,\"reload\":null,"
-	   "\"reserve_ucpu\":null,"
+	   "\"meter_reason\":null,\"neighbours\":[],\"node\":null,\"notes\":[],\"ok\":true,"
+	   "\"on_cpu_ucpu\":null,\"period_us\":null,\"presence\":null,"
+	   "\"price\":null,\"quota_us\":null,"
+	   "\"quota_writes\":null,\"readback_us\":null,\"reason\":null,\"released\":false,"
+	   "\"reload\":null,\"reserve_ucpu\":null,"
 	   "\"share_ucpu\":null,\"state\":null,\"throttled_ns\":null,\"ticks\":null,"
 	   "\"training\":null,"
+	   "\"unbound\":{\"realtime_threads\":null,\"realtime_ucpu\":null,\"sched_ext\":null},"
 	   "\"uptime_s\":null,\"version\":null,\"wait_ucpu\":null,\"worker\":null}");
 }
 END_TEST
@@ -198,6 +201,46 @@ START_TEST(prints_one_screen)
 }
 END_TEST
 
+START_TEST(says_what_is_not_bound_and_what_else_is_odd)
+{
+	static const char *const notes[] = { "nobody runs there", "line\nbreak" };
+	struct status status = example();
+
+	status.presence = "empty";
+	status.is_released = true;
+	status.cpus = 2;
+	status.limit_changes = 3;
+	status.unbound.realtime_threads = 2;
+	status.unbound.sched_ext = "simple";
+	status.notes = notes;
+	status.note_count = 2;
+	json_t *json = status_json(&status);
+	const char *text = printed(json);
+	ck_assert_ptr_nonnull(strstr(text, "effective  0.5123 CPU, limited by quota   2 CPUs   "
+					   "changed by others 3 times\n"));
+	ck_assert_ptr_nonnull(strstr(text, " - demand   empty, released\n"));
+	ck_assert_ptr_nonnull(strstr(text, "unbound    2 real-time threads   - CPU on CPU   "
+					   "sched_ext simple\n"
+					   "note       nobody runs there\n"
+					   "note       (unprintable)\n"));
+	is(json_incref(json_object_get(json, "unbound")),
+	   "{\"realtime_threads\":2,\"realtime_ucpu\":null,\"sched_ext\":\"simple\"}");
+	json_decref(json);
+
+	/* Sleeping ones are shown as well, and a count of none is not worth a line. */
+	status = example();
+	status.presence = "running";
+	status.unbound.realtime_threads = 0;
+	status.unbound.realtime_ucpu = 0;
+	json = status_json(&status);
+	text = printed(json);
+	ck_assert_ptr_nonnull(strstr(text, " - demand\n"));
+	ck_assert_ptr_null(strstr(text, "unbound"));
+	ck_assert_ptr_null(strstr(text, "note "));
+	json_decref(json);
+}
+END_TEST
+
 START_TEST(says_what_the_guard_lacks)
 {
 	struct status status = example();
@@ -235,6 +278,15 @@ START_TEST(says_dry_run_in_the_first_line)
 	    strncmp(text, "node a of cluster lab: DRY-RUN, no limit is written\n\nshare", 57) == 0,
 	    "%s", text);
 	ck_assert_ptr_nonnull(strstr(text, "\nno neighbours: nothing is traded\n"));
+	json_decref(json);
+
+	/* Also where another state has the first word. */
+	status.state = "draining";
+	status.is_dry_run = true;
+	json = status_json(&status);
+	text = printed(json);
+	ck_assert_msg(strncmp(text, "node a of cluster lab: DRY-RUN, no limit is written; "
+				    "draining\n", 62) == 0, "%s", text);
 	json_decref(json);
 }
 END_TEST
@@ -409,6 +461,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, what_is_known_is_there);
 	tcase_add_test(tcase, a_training_by_a_plan_has_its_numbers);
 	tcase_add_test(tcase, prints_one_screen);
+	tcase_add_test(tcase, says_what_is_not_bound_and_what_else_is_odd);
 	tcase_add_test(tcase, says_what_the_guard_lacks);
 	tcase_add_test(tcase, says_dry_run_in_the_first_line);
 	tcase_add_test(tcase, prints_whatever_it_is_given);
