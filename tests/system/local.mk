@@ -53,6 +53,9 @@ host_tests += %D%/fire %D%/faults %D%/lease %D%/ops %D%/promise %D%/regret %D%/r
 %C%_fire_LDADD = tests/demo/libdemo.a $(test_libs)
 %C%_lease_SOURCES = %D%/lease.c $(system_ring)
 %C%_lease_LDADD = tests/demo/libdemo.a $(test_libs)
+host_tests += %D%/adversary
+%C%_adversary_SOURCES = %D%/adversary.c %D%/hostile.c %D%/hostile.h $(system_ring)
+%C%_adversary_LDADD = tests/demo/libdemo.a $(test_libs)
 %C%_faults_SOURCES = %D%/faults.c $(system_ring)
 %C%_faults_LDADD = tests/demo/libdemo.a $(test_libs)
 endif
