@@ -31,9 +31,9 @@ dist_schema_DATA = %D%/schema/isobarctl.json
 # For systemd.  Paths are filled in by make: they may hang on its prefix.
 systemdsystemunit_DATA = %D%/systemd/isobard@.service %D%/systemd/isobar-coordinator@.service
 sysusersdir = $(prefix)/lib/sysusers.d
-dist_sysusers_DATA = %D%/sysusers.d/isobar.conf
+dist_sysusers_DATA = %D%/sysusers.d/isobar.conf %D%/sysusers.d/isobar-coordinator.conf
 tmpfilesdir = $(prefix)/lib/tmpfiles.d
-tmpfiles_DATA = %D%/tmpfiles.d/isobar.conf
+tmpfiles_DATA = %D%/tmpfiles.d/isobar.conf %D%/tmpfiles.d/isobar-coordinator.conf
 etc_filled = $(systemdsystemunit_DATA) $(tmpfiles_DATA)
 EXTRA_DIST += $(etc_filled:=.in)
 CLEANFILES += $(etc_filled)
