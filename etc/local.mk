@@ -53,3 +53,5 @@ install-data-local:
 	$(INSTALL_DATA) $(srcdir)/%D%/completion/isobarctl.bash $(DESTDIR)$(bashcompletiondir)/isobarctl
 uninstall-local:
 	rm -f $(DESTDIR)$(bashcompletiondir)/isobarctl
+
+include etc/debian/local.mk
