@@ -66,9 +66,17 @@ TESTS += $(host_tests)
 endif
 
 # The tests that need neither privileges nor a kernel feature: what sanitizers run.
-.PHONY: print-pure-tests check-valgrind sim-tables soak-sim
+.PHONY: print-pure-tests print-calm-tests print-alone-tests check-valgrind sim-tables soak-sim
 print-pure-tests:
 	@echo $(unit_tests) $(sim_tests)
+# Those that only compute may run side by side; what uses cgroups or measures time runs
+# alone.  `make check` makes no difference; ./bootstrap check does.
+calm_tests = $(unit_tests) $(sim_tests) $(model_tests) $(lint_tests) $(repro_programs) \
+	$(cli_tests) tests/fuzz/corpora.sh tests/model/spin.sh
+print-calm-tests:
+	@echo $(calm_tests)
+print-alone-tests:
+	@echo $(filter-out $(calm_tests),$(TESTS))
 check-valgrind: $(check_PROGRAMS)
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(unit_tests)' \
 	  LOG_COMPILER='$(VALGRIND) -q --error-exitcode=99 --leak-check=full --trace-children=yes'
