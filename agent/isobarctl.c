@@ -20,6 +20,8 @@ static const struct ctl_command commands[] = {
 	  ctl_audit },
 	{ "ledger", "", "cijNrs", "snapshot of one node's ledger, for audits elsewhere",
 	  ctl_ledger },
+	{ "metrics", "", "irs", "all nodes of this machine, for Prometheus",
+	  ctl_metrics },
 	{ "history", "", "cijNnrs", "what changed one node's share, and on what grounds",
 	  ctl_history },
 	{ "explain", "", "cijNnrs", "the same in words, and what holds now", ctl_explain },

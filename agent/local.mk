@@ -11,6 +11,7 @@
 #   train    coordinator and workers
 #   track    workers that learn together without a coordinator
 #   ctl      the commands of isobarctl
+#   export   what all agents of a machine say, as metrics and as a page
 #   sim      those of isobar-sim
 #
 # libagent.a is shared by the programs and the tests.
@@ -64,6 +65,10 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/ctl/preflightguard.c %D%/ctl/preflightguard.h \
 	%D%/ctl/preflightnet.c %D%/ctl/preflightnet.h \
 	%D%/ctl/preflightworker.c %D%/ctl/preflightworker.h \
+	%D%/export/collect.c %D%/export/collect.h \
+	%D%/export/metrics.c %D%/export/metrics.h \
+	%D%/export/metrics_family.c %D%/export/metrics_family.h \
+	%D%/export/watch.c %D%/export/watch.h \
 	%D%/guard/guard.c %D%/guard/guard.h %D%/guard/guard_wire.h \
 	%D%/guard/guard_client.c %D%/guard/guard_client.h \
 	%D%/guard/guard_spawn.c %D%/guard/guard_spawn.h \
@@ -190,12 +195,22 @@ bin_PROGRAMS += %D%/isobarctl
 	%D%/ctl/isobarctl_history.c \
 	%D%/ctl/isobarctl_keygen.c \
 	%D%/ctl/isobarctl_member.c \
+	%D%/ctl/isobarctl_metrics.c \
 	%D%/ctl/isobarctl_registry.c \
 	%D%/ctl/isobarctl_status.c \
 	%D%/ctl/isobarctl_tell.c \
 	%D%/ctl/isobarctl_watch.c
 %C%_isobarctl_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 %C%_isobarctl_LDADD = $(agent_libs)
+
+if WITH_EXPORTER
+sbin_PROGRAMS += %D%/isobar-exporter
+%C%_isobar_exporter_SOURCES = %D%/isobar-exporter.c %D%/export/http.c %D%/export/http.h
+%C%_isobar_exporter_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(CAPNG_CFLAGS) $(MICROHTTPD_CFLAGS)
+%C%_isobar_exporter_LDADD = $(agent_libs) $(MICROHTTPD_LIBS)
+else
+left_out = %D%/isobar-exporter
+endif
 
 # No library but libc: nothing else may stand between a lease's end and the limit.
 pkglibexec_PROGRAMS += %D%/isobar-guard

@@ -30,8 +30,15 @@ dist_schema_DATA = %D%/schema/isobarctl.json
 
 # For systemd.  Paths are filled in by make: they may hang on its prefix.
 systemdsystemunit_DATA = %D%/systemd/isobard@.service %D%/systemd/isobar-coordinator@.service
+exporter_unit = %D%/systemd/isobar-exporter.service
 sysusersdir = $(prefix)/lib/sysusers.d
 dist_sysusers_DATA = %D%/sysusers.d/isobar.conf %D%/sysusers.d/isobar-coordinator.conf
+if WITH_EXPORTER
+systemdsystemunit_DATA += $(exporter_unit)
+dist_sysusers_DATA += %D%/sysusers.d/isobar-exporter.conf
+else
+EXTRA_DIST += $(exporter_unit).in %D%/sysusers.d/isobar-exporter.conf
+endif
 tmpfilesdir = $(prefix)/lib/tmpfiles.d
 tmpfiles_DATA = %D%/tmpfiles.d/isobar.conf %D%/tmpfiles.d/isobar-coordinator.conf
 etc_filled = $(systemdsystemunit_DATA) $(tmpfiles_DATA)

@@ -16,7 +16,7 @@ TAP_LOG_COMPILER = $(SHELL)
 AM_TESTS_ENVIRONMENT = OPENBLAS_NUM_THREADS=1; export OPENBLAS_NUM_THREADS; \
 	CK_TAP_LOG_FILE_NAME=- CK_VERBOSITY=silent \
 	top_srcdir=$(abs_top_srcdir) top_builddir=$(abs_top_builddir) \
-	vm_programs='$(vm_programs)' MANDOC='$(MANDOC)' HARDENED=$(hardened) programs='$(bin_PROGRAMS) $(sbin_PROGRAMS) $(pkglibexec_PROGRAMS)'; export programs HARDENED CK_TAP_LOG_FILE_NAME CK_VERBOSITY \
+	vm_programs='$(vm_programs)' MANDOC='$(MANDOC)' HARDENED=$(hardened) left_out='$(left_out)' programs='$(bin_PROGRAMS) $(sbin_PROGRAMS) $(pkglibexec_PROGRAMS)'; export left_out programs HARDENED CK_TAP_LOG_FILE_NAME CK_VERBOSITY \
 	top_srcdir top_builddir MANDOC vm_programs;
 
 # Every program that names no libraries of its own is a test and gets these.

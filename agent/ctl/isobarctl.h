@@ -84,7 +84,7 @@ int ctl_ask_this(const struct ctl *ctl, json_t *request, json_t **ret_reply);
 /* Indented, keys sorted, one newline at the end. */
 void ctl_print_json(const json_t *json);
 
-ctl_fn ctl_status, ctl_top, ctl_ledger, ctl_audit, ctl_check, ctl_keygen;
+ctl_fn ctl_status, ctl_top, ctl_ledger, ctl_audit, ctl_check, ctl_keygen, ctl_metrics;
 ctl_fn ctl_freeze, ctl_thaw, ctl_log_level, ctl_reload;
 /* isobarctl_history.c */
 ctl_fn ctl_history, ctl_explain;

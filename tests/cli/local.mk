@@ -6,6 +6,7 @@ cli_tests = \
 	%D%/check.sh \
 	%D%/completion.sh \
 	%D%/examples.sh \
+	%D%/exporter.sh \
 	%D%/graph.sh \
 	%D%/isobard.sh \
 	%D%/keygen.sh \

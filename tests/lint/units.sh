@@ -14,7 +14,7 @@ failures=0
 
 check() { # UNIT EXPOSURE-TIMES-TEN
 	# The programs as built: an installed one may be older, or none.
-	sed -E "s,=.*/s?bin/(isobard|isobar-coordinator|isobarctl)\>,=$top_builddir/agent/\1," \
+	sed -E "s,=.*/s?bin/(isobard|isobar-coordinator|isobar-exporter|isobarctl)\>,=$top_builddir/agent/\1," \
 		"$top_builddir/etc/systemd/$1" >"$work/$1"
 	# Not this system's other units: what is said of ours alone.
 	systemd-analyze verify --man=no "$work/$1" 2>&1 | grep -F "${1%.service}" >"$work/said" || true
@@ -30,4 +30,6 @@ check() { # UNIT EXPOSURE-TIMES-TEN
 
 check isobard@.service 44
 check isobar-coordinator@.service 15
+# Built only where libmicrohttpd is.
+[ ! -f "$top_builddir/etc/systemd/isobar-exporter.service" ] || check isobar-exporter.service 13
 [ "$failures" -eq 0 ]

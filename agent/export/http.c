@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "agent/export/http.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "agent/base/clock.h"
+#include "agent/base/log.h"
+#include "agent/base/loop.h"
+
+#define ADDRESS_BYTES 96
+
+struct http {
+	struct loop_source source, timer;
+	struct loop *loop;
+	struct MHD_Daemon *daemon;
+	http_fn *fn;
+	void *context;
+	bool is_loopback;
+	char address[ADDRESS_BYTES];
+};
+
+/* For every answer; the page holds no script, and nobody else's page holds it. */
+static const char *const headers[][2] = {
+	{ "Cache-Control", "no-store" },
+	{ "Content-Security-Policy", "default-src 'none'; style-src 'self'; form-action 'none'; "
+				     "base-uri 'none'; frame-ancestors 'none'" },
+	{ "Cross-Origin-Resource-Policy", "same-origin" },
+	{ "Referrer-Policy", "no-referrer" },
+	{ "X-Content-Type-Options", "nosniff" },
+};
+
+static enum MHD_Result send_reply(struct MHD_Connection *connection, struct http_reply *reply,
+				  const char *allow)
+{
+	static char failed[] = "this could not be made: out of memory\n";
+	bool has_body = reply->body != NULL;
+	struct MHD_Response *response = MHD_create_response_from_buffer(
+	    has_body ? reply->size : sizeof(failed) - 1, has_body ? reply->body : failed,
+	    has_body ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+
+	if (response == NULL) {
+		free(reply->body);
+		return MHD_NO;
+	}
+	if (!has_body) {
+		reply->status = MHD_HTTP_INTERNAL_SERVER_ERROR;
+		reply->type = "text/plain; charset=utf-8";
+	}
+	(void)MHD_add_response_header(response, "Content-Type", reply->type);
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
+		(void)MHD_add_response_header(response, headers[i][0], headers[i][1]);
+	if (allow != NULL)
+		(void)MHD_add_response_header(response, "Allow", allow);
+	enum MHD_Result result = MHD_queue_response(connection, reply->status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status, const char *why)
+{
+	struct http_reply reply = { .status = status, .type = "text/plain; charset=utf-8" };
+
+	reply.body = strdup(why);
+	reply.size = reply.body != NULL ? strlen(reply.body) : 0;
+	return send_reply(connection, &reply,
+			  status == MHD_HTTP_METHOD_NOT_ALLOWED ? "GET, HEAD" : NULL);
+}
+
+/* Whether Host is this machine by a name that no name server can give to another. */
+static bool is_local_name(const char *host)
+{
+	static const char *const names[] = { "localhost", "127.0.0.1", "[::1]" };
+
+	if (host == NULL)
+		return true; /* HTTP/1.0, no browser */
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t n = strlen(names[i]);
+
+		if (strncasecmp(host, names[i], n) == 0 && (host[n] == '\0' || host[n] == ':'))
+			return true;
+	}
+	return false;
+}
+
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
+				  const char *url, const char *method, const char *version,
+				  const char *upload, size_t *upload_size, void **state)
+{
+	struct http *http = context;
+	struct http_reply reply = { .status = MHD_HTTP_OK };
+
+	(void)version;
+	(void)upload;
+	/* Refused at the first call, before a body is read: then the connection is closed. */
+	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+		return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+			      "only GET and HEAD: nothing can be changed here\n");
+	if (http->is_loopback && !is_local_name(MHD_lookup_connection_value(
+				     connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST)))
+		return refuse(connection, MHD_HTTP_FORBIDDEN,
+			      "this listens on a loopback address and answers to localhost alone; "
+			      "see --listen in isobar-exporter(8)\n");
+	/* Answered at the second, where it may stay open; a body that comes before ends it. */
+	if (*state == NULL) {
+		*state = http;
+		return MHD_YES;
+	}
+	if (*upload_size > 0)
+		return MHD_NO;
+	http->fn(http->context, url, &reply);
+	return send_reply(connection, &reply, NULL);
+}
+
+/* Its complaints are about what clients send: nothing that a log should be filled with. */
+static void on_complaint(void *context, const char *format, va_list ap)
+{
+	char text[256];
+
+	(void)context;
+	vsnprintf(text, sizeof(text), format, ap);
+	text[strcspn(text, "\n")] = '\0';
+	log_debug("http: %s", text);
+}
+
+/* Lets the library do what there is to do, and comes back when it wants to. */
+static void turn(struct http *http)
+{
+	MHD_UNSIGNED_LONG_LONG wait_ms;
+
+	(void)MHD_run(http->daemon);
+	bool has_wait = MHD_get_timeout(http->daemon, &wait_ms) == MHD_YES;
+	(void)timer_arm(http->timer.fd,
+			has_wait ? clock_now_ns() + wait_ms * 1000000u : UINT64_MAX);
+}
+
+static void on_socket(struct loop_source *source, short revents)
+{
+	(void)revents;
+	turn((struct http *)(void *)source);
+}
+
+static void on_timer(struct loop_source *source, short revents)
+{
+	struct http *http = (struct http *)(void *)((char *)source - offsetof(struct http, timer));
+
+	(void)revents;
+	(void)timer_consume(source->fd);
+	turn(http);
+}
+
+/* "ADDRESS:PORT", with brackets around one that has colons itself. */
+static int parse(const char *text, struct addrinfo **ret_found, struct error *reterr)
+{
+	const struct addrinfo hints = {
+		.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
+		.ai_socktype = SOCK_STREAM,
+	};
+	const char *colon = strrchr(text, ':');
+	char host[64];
+	size_t n = colon != NULL ? (size_t)(colon - text) : 0;
+
+	if (n >= 2 && text[0] == '[' && text[n - 1] == ']') {
+		text++;
+		n -= 2;
+	} else if (memchr(text, ':', n) != NULL) {
+		n = 0;
+	}
+	if (n > 0 && n < sizeof(host)) {
+		memcpy(host, text, n);
+		host[n] = '\0';
+		if (getaddrinfo(host, colon + 1, &hints, ret_found) == 0)
+			return 0;
+	}
+	return error_set(reterr, -EINVAL,
+			 "no address with a port, such as 127.0.0.1:7700 or [::1]:7700");
+}
+
+static bool is_loopback(const struct sockaddr *address)
+{
+	if (address->sa_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(
+		    &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
+	return ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 ==
+	       127;
+}
+
+static void describe(struct http *http, int fd)
+{
+	struct sockaddr_storage address;
+	socklen_t size = sizeof(address);
+	char host[64] = "?", port[8] = "?";
+
+	if (getsockname(fd, (struct sockaddr *)&address, &size) == 0)
+		(void)getnameinfo((struct sockaddr *)&address, size, host, sizeof(host), port,
+				  sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV);
+	snprintf(http->address, sizeof(http->address),
+		 strchr(host, ':') != NULL ? "http://[%s]:%s" : "http://%s:%s", host, port);
+}
+
+static int open_socket(struct http *http, const char *text, int *ret_fd, struct error *reterr)
+{
+	static const int on = 1;
+	struct addrinfo *found;
+	int r = parse(text, &found, reterr);
+
+	if (r < 0)
+		return error_wrap(reterr, "'%.60s'", text);
+	int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+	    bind(fd, found->ai_addr, found->ai_addrlen) < 0 || listen(fd, SOMAXCONN) < 0)
+		r = error_errno(reterr, -errno, "listen at '%s'", text);
+	http->is_loopback = is_loopback(found->ai_addr);
+	freeaddrinfo(found);
+	if (r < 0) {
+		if (fd >= 0)
+			close(fd);
+		return r;
+	}
+	describe(http, fd);
+	*ret_fd = fd;
+	return 0;
+}
+
+static int watch(struct http *http, struct error *reterr)
+{
+	const union MHD_DaemonInfo *info =
+	    MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	int r = info != NULL ? 0 : -ENOTSUP;
+
+	http->timer.fd = timer_open();
+	if (http->timer.fd < 0)
+		r = http->timer.fd;
+	if (r == 0) {
+		http->source.fd = info->epoll_fd;
+		r = loop_add(http->loop, &http->source);
+	}
+	if (r == 0)
+		r = loop_add(http->loop, &http->timer);
+	return r < 0 ? error_errno(reterr, r, "watch the web server's sockets") : 0;
+}
+
+int http_open(const struct http_config *config, struct loop *loop, struct http **ret_http,
+	      struct error *reterr)
+{
+	struct http *http = calloc(1, sizeof(*http));
+	int fd;
+
+	if (http == NULL)
+		return error_errno(reterr, -ENOMEM, "web server");
+	http->loop = loop;
+	http->fn = config->fn;
+	http->context = config->context;
+	http->source = (struct loop_source){ .fd = -1, .events = ZMQ_POLLIN, .fn = on_socket };
+	http->timer = (struct loop_source){ .fd = -1, .events = ZMQ_POLLIN, .fn = on_timer };
+	int r = open_socket(http, config->listen, &fd, reterr);
+	if (r == 0) {
+		/* The socket is the library's from here on, also if that fails. */
+		http->daemon = MHD_start_daemon(
+		    MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, http,
+		    MHD_OPTION_EXTERNAL_LOGGER, on_complaint, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
+		    MHD_OPTION_CONNECTION_LIMIT, HTTP_CLIENTS_MAX,
+		    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_MEMORY_BYTES,
+		    MHD_OPTION_CONNECTION_TIMEOUT, HTTP_SILENCE_S, MHD_OPTION_END);
+		r = http->daemon != NULL ? watch(http, reterr)
+					 : error_set(reterr, -EIO, "the web server did not start");
+	}
+	if (r < 0) {
+		http_close(http);
+		return r;
+	}
+	*ret_http = http;
+	return 0;
+}
+
+const char *http_address(const struct http *http)
+{
+	return http->address;
+}
+
+struct http *http_close(struct http *http)
+{
+	if (http == NULL)
+		return NULL;
+	loop_remove(http->loop, &http->source);
+	loop_remove(http->loop, &http->timer);
+	if (http->daemon != NULL)
+		MHD_stop_daemon(http->daemon);
+	if (http->timer.fd >= 0)
+		close(http->timer.fd);
+	free(http);
+	return NULL;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_HTTP_H
+#define ISO_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "agent/base/error.h"
+
+struct http;
+struct loop;
+
+/*
+ * A small web server in the program's loop (libmicrohttpd does the protocol): it
+ * answers GET and HEAD, from memory, and no body of a request is read.  At most
+ * HTTP_CLIENTS_MAX connections, each with HTTP_MEMORY_BYTES for the request and
+ * HTTP_SILENCE_S without a word.
+ */
+
+#define HTTP_CLIENTS_MAX  32u
+#define HTTP_MEMORY_BYTES (16u * 1024u)
+#define HTTP_SILENCE_S	  10u
+
+struct http_reply {
+	unsigned status;
+	const char *type; /* static */
+	char *body;	  /* from malloc; taken over */
+	size_t size;
+};
+
+/* Answers a path, such as "/metrics"; NULL in body: the server could not make it. */
+typedef void http_fn(void *context, const char *path, struct http_reply *ret_reply);
+
+struct http_config {
+	const char *listen; /* "127.0.0.1:7700", "[::1]:7700"; port 0: any */
+	http_fn *fn;
+	void *context;
+};
+
+/*
+ * -EINVAL: listen is no address with a port; other -errno as they come.  What
+ * listens on a loopback address answers only those who call it that (the header
+ * Host): a page from elsewhere must not read it through somebody's browser.
+ */
+int http_open(const struct http_config *config, struct loop *loop, struct http **ret_http,
+	      struct error *reterr);
+
+/* Where it listens, as a URL's beginning: "http://127.0.0.1:7700". */
+const char *http_address(const struct http *http);
+
+/* Takes NULL; returns NULL. */
+struct http *http_close(struct http *http);
+
+#endif

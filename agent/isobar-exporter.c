@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include <cap-ng.h>
+#include <errno.h>
+#include <getopt.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "agent/base/log.h"
+#include "agent/base/loop.h"
+#include "agent/base/service.h"
+#include "agent/export/http.h"
+#include "agent/export/watch.h"
+#include "lib/quantity.h"
+
+/*
+ * isobar-exporter: what the agents of this machine say about themselves, for
+ * Prometheus.  It changes nothing, here or there.
+ */
+
+#define DEFAULT_LISTEN	   "127.0.0.1:7700"
+#define DEFAULT_USER	   "isobar-exporter"
+#define DEFAULT_TIMEOUT_NS 1000000000u
+
+struct options {
+	const char *listen, *user;
+	struct watch_config watch;
+	const char *sockets[COLLECT_AGENTS_MAX];
+};
+
+struct exporter {
+	struct options options;
+	struct loop loop;
+	struct loop_source signals;
+	struct watch *watch;
+	struct http *http;
+};
+
+static void usage(FILE *file)
+{
+	fputs("usage: isobar-exporter [--listen ADDRESS:PORT] [--run-directory DIR]\n"
+	      "                       [--socket PATH]... [--timeout TIME] [--user NAME]\n"
+	      "\n"
+	      "Serves what the isobar agents of this machine say, for Prometheus.\n"
+	      "\n"
+	      "  -l, --listen ADDRESS:PORT  where (default: " DEFAULT_LISTEN ")\n"
+	      "      --run-directory DIR    where the agents' directories are\n"
+	      "                             (default: " ISO_RUNDIR ")\n"
+	      "      --socket PATH          this control socket and no others; repeat it\n"
+	      "      --timeout TIME         how long to wait for all agents (default: 1s)\n"
+	      "      --user NAME            who to become if started as root\n"
+	      "                             (default: " DEFAULT_USER ")\n"
+	      "  -h, --help                 show this\n"
+	      "  -V, --version              show the version\n",
+	      file);
+}
+
+static bool set_timeout(struct options *options, const char *text)
+{
+	if (iso_quantity_duration(text, &options->watch.timeout_ns) == ISO_OK &&
+	    options->watch.timeout_ns >= 10000000 && options->watch.timeout_ns <= 10000000000u)
+		return true;
+	fprintf(stderr, "isobar-exporter: --timeout: '%s' is no time from 10ms to 10s\n", text);
+	return false;
+}
+
+static bool add_socket(struct options *options, const char *path)
+{
+	if (options->watch.socket_count < COLLECT_AGENTS_MAX) {
+		options->sockets[options->watch.socket_count++] = path;
+		return true;
+	}
+	fprintf(stderr, "isobar-exporter: more than %d sockets\n", COLLECT_AGENTS_MAX);
+	return false;
+}
+
+/* 0: go on; else the exit status + 1. */
+static int parse_options(int argc, char **argv, struct options *options)
+{
+	static const struct option table[] = {
+		{ "listen", required_argument, NULL, 'l' },
+		{ "run-directory", required_argument, NULL, 'r' },
+		{ "socket", required_argument, NULL, 's' },
+		{ "timeout", required_argument, NULL, 't' },
+		{ "user", required_argument, NULL, 'u' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ 0 },
+	};
+	bool good = true;
+	int option;
+
+	while (good && (option = getopt_long(argc, argv, "l:hV", table, NULL)) >= 0) {
+		switch (option) {
+		case 'l': options->listen = optarg; break;
+		case 'r': options->watch.directory = optarg; break;
+		case 's': good = add_socket(options, optarg); break;
+		case 't': good = set_timeout(options, optarg); break;
+		case 'u': options->user = optarg; break;
+		case 'h': usage(stdout); return 1 + 0;
+		case 'V': puts("isobar-exporter " PACKAGE_VERSION); return 1 + 0;
+		default: usage(stderr); return 1 + 2;
+		}
+	}
+	if (good && optind < argc) {
+		usage(stderr);
+		good = false;
+	}
+	options->watch.sockets = options->sockets;
+	return good ? 0 : 1 + 2;
+}
+
+/* Nothing here needs root, and what reads from the network must not be it. */
+static int drop_root(const char *name, struct error *reterr)
+{
+	if (geteuid() == 0) {
+		const struct passwd *user = getpwnam(name);
+
+		if (user == NULL)
+			return error_set(reterr, -ENOENT,
+					 "--user: there is no user '%s' on this host to become; "
+					 "make it, or name another", name);
+		if (user->pw_uid == 0)
+			return error_set(reterr, -EPERM, "--user: '%s' is root: it must not be",
+					 name);
+		capng_clear(CAPNG_SELECT_BOTH);
+		if (capng_change_id((int)user->pw_uid, (int)user->pw_gid,
+				    CAPNG_INIT_SUPP_GRP | CAPNG_CLEAR_BOUNDING) != 0)
+			return error_set(reterr, -EPERM, "become user '%s'", name);
+	}
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return error_errno(reterr, -errno, "set no_new_privs");
+	return 0;
+}
+
+static char *make_text(size_t *ret_size, void (*write)(struct watch *watch, FILE *out),
+		       struct watch *watch)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, ret_size);
+
+	if (out == NULL)
+		return NULL;
+	write(watch, out);
+	bool failed = ferror(out) != 0;
+	failed |= fclose(out) != 0;
+	if (!failed)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static void healthy(struct watch *watch, FILE *out)
+{
+	(void)watch;
+	fputs("ok\n", out);
+}
+
+static void nowhere(struct watch *watch, FILE *out)
+{
+	(void)watch;
+	fputs("not here; there are /metrics and /healthz\n", out);
+}
+
+static void on_request(void *context, const char *path, struct http_reply *ret_reply)
+{
+	struct exporter *exporter = context;
+	void (*write)(struct watch *watch, FILE *out) = nowhere;
+
+	ret_reply->type = "text/plain; charset=utf-8";
+	if (strcmp(path, "/metrics") == 0) {
+		ret_reply->type = "text/plain; version=0.0.4; charset=utf-8";
+		write = watch_metrics;
+	} else if (strcmp(path, "/healthz") == 0) {
+		write = healthy;
+	} else {
+		ret_reply->status = 404;
+	}
+	ret_reply->body = make_text(&ret_reply->size, write, exporter->watch);
+}
+
+static void on_signal(struct loop_source *source, short revents)
+{
+	struct exporter *exporter =
+	    (struct exporter *)(void *)((char *)source - offsetof(struct exporter, signals));
+
+	(void)revents;
+	while (signals_consume(source->fd) != 0)
+		loop_quit(&exporter->loop);
+}
+
+static int open_all(struct exporter *exporter, struct error *reterr)
+{
+	static const int ending[] = { SIGTERM, SIGINT, 0 };
+	const struct http_config http = {
+		.listen = exporter->options.listen,
+		.fn = on_request,
+		.context = exporter,
+	};
+	int r = drop_root(exporter->options.user, reterr);
+
+	if (r < 0)
+		return r;
+	exporter->signals = (struct loop_source){
+		.fd = signals_open(ending), .events = ZMQ_POLLIN, .fn = on_signal
+	};
+	r = exporter->signals.fd < 0 ? exporter->signals.fd
+				     : loop_add(&exporter->loop, &exporter->signals);
+	if (r < 0)
+		return error_errno(reterr, r, "event loop");
+	r = watch_open(&exporter->options.watch, &exporter->watch, reterr);
+	if (r == 0)
+		r = http_open(&http, &exporter->loop, &exporter->http, reterr);
+	return r;
+}
+
+static void close_all(struct exporter *exporter)
+{
+	exporter->http = http_close(exporter->http);
+	exporter->watch = watch_close(exporter->watch);
+	if (exporter->signals.fd > 0)
+		close(exporter->signals.fd);
+}
+
+int main(int argc, char **argv)
+{
+	static struct exporter exporter = {
+		.options = {
+			.listen = DEFAULT_LISTEN,
+			.user = DEFAULT_USER,
+			.watch = { .directory = ISO_RUNDIR, .timeout_ns = DEFAULT_TIMEOUT_NS },
+		},
+	};
+	struct error error = { 0 };
+
+	log_prepare();
+	log_init(LOG_INFO, getenv("JOURNAL_STREAM") != NULL);
+	int status = parse_options(argc, argv, &exporter.options);
+	if (status != 0)
+		return status - 1;
+	int r = open_all(&exporter, &error);
+	if (r == 0) {
+		log_info("listening at %s/metrics", http_address(exporter.http));
+		service_ready("serving metrics");
+		r = loop_run(&exporter.loop);
+		service_leaving();
+		if (r < 0)
+			(void)error_errno(&error, r, "event loop");
+	}
+	if (r < 0)
+		log_error("isobar-exporter: %s", error.text);
+	close_all(&exporter);
+	if (r == -EINVAL)
+		return 2;
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

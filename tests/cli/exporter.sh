@@ -1,0 +1,169 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# isobar-exporter and isobarctl metrics: agents that answer, hang, are dead and come back.
+set -eu
+# shellcheck source=tests/cli/expect.sh disable=SC2154
+. "$top_srcdir/tests/cli/expect.sh"
+exporter=$top_builddir/agent/isobar-exporter
+[ -x "$exporter" ] || { echo 'built without isobar-exporter'; exit 77; }
+command -v curl >/dev/null || { echo 'no curl'; exit 77; }
+run_directory=$work/run
+mkdir "$run_directory"
+# It becomes another user, who must get there.
+chmod 0755 "$work"
+
+# begin OPTION... - the exporter at a free port; sets $url.
+begin() {
+	"$exporter" --listen 127.0.0.1:0 --user nobody "$@" 2>"$work/log" &
+	servers="$servers $!"
+	exporter_pid=$!
+	tries=0
+	until url=$(sed -n 's,^listening at \(http://[0-9.:]*\)/.*,\1,p' "$work/log") && [ -n "$url" ]; do
+		tries=$((tries + 1))
+		[ "$tries" -lt 200 ] || { cat "$work/log"; exit 1; }
+		sleep 0.05
+	done
+}
+# get PATH [CURL-OPTION...] - the answer, and the status on a line of its own.
+get() {
+	path=$1
+	shift
+	run curl -s -m 20 -w '%{http_code}\n' "$@" "$url$path"
+}
+log_has() {
+	grep -qF -e "$1" "$work/log" || complain "no '$1' in the log: $(cat "$work/log")"
+}
+line() {
+	grep -qxF -e "$1" "$work/stdout" || complain "no line '$1'"
+}
+no_line() {
+	! grep -q -e "$1" "$work/stdout" || complain "a line with '$1'"
+}
+
+# With nobody there it serves all the same.
+begin --run-directory "$run_directory"
+get /healthz
+ends 0
+out 'ok
+200'
+get /metrics
+line 200
+no_line '^isobar_up{'
+grep '^# HELP' "$work/stdout" | awk '{ print $3 }' | sort >"$work/families"
+
+# The manual lists the families that there are, with the words of their help.
+sed -n 's/^\.It Li \(\(isobar\|process\)_[a-z_]*\).*/\1/p' "$top_srcdir/man/isobar-exporter.8" |
+	sort >"$work/listed"
+diff "$work/families" "$work/listed" || complain 'other metrics than in the manual'
+
+# One that answers, one that was killed, one that hangs: each costs its own.
+for name in a b dead hung; do
+	mkdir "$run_directory/$name"
+	sed "s/\"node\": \"a\"/\"node\": \"$name\"/" "$here/answers/a.json" >"$run_directory/$name/status.json"
+done
+serve "$run_directory/a"
+serve "$run_directory/dead"
+stop_last
+serve "$run_directory/hung"
+kill -STOP "$last_server"
+hung=$last_server
+sleep 1.1 # what it knows is a second old at most
+get /metrics
+kill -CONT "$hung"
+line 200
+line 'isobar_up{agent="a"} 1'
+line 'isobar_up{agent="dead"} 0'
+line 'isobar_up{agent="hung"} 0'
+line 'isobar_info{cluster="lab",node="a",agent="a",version="0.1.0"} 1'
+line 'isobar_share_cpus{cluster="lab",node="a"} 0.3'
+line 'isobar_on_cpu_cpus{cluster="lab",node="a"} 0.298'
+line 'isobar_state{cluster="lab",node="a",state="ok"} 1'
+line 'isobar_neighbour_up{cluster="lab",node="a",neighbour="b"} 1'
+line 'isobar_neighbour_in_flight_cpus{cluster="lab",node="a",neighbour="b"} 0.004'
+line 'isobar_messages_dropped_total{cluster="lab",node="a",reason="busy"} 2'
+no_line 'node="dead"'
+log_has "agent a answers"
+log_has "agent dead does not answer at '$run_directory/dead/control': Connection refused"
+log_has "agent hung does not answer at '$run_directory/hung/control': no answer in time"
+sed '$d' "$work/stdout" >"$work/metrics"
+if command -v promtool >/dev/null; then
+	run sh -c 'promtool check metrics <"$1"' sh "$work/metrics"
+	ends 0
+	out ''
+fi
+
+# Who comes and goes is seen, and said once.
+serve "$run_directory/b"
+kill -TERM "$hung"
+wait "$hung" 2>/dev/null || true
+rm -f "$run_directory/hung/control"
+sleep 1.1
+get /metrics
+line 'isobar_up{agent="b"} 1'
+no_line 'agent="hung"'
+log_has 'agent hung has ended: its socket is gone'
+[ "$(grep -c 'agent dead' "$work/log")" = 1 ] || complain 'said more than once'
+
+# isobarctl writes the same, without what is the exporter's own.
+run "$ctl" --run-directory "$run_directory" metrics
+ends 0
+err "isobarctl: '$run_directory/dead/control': Connection refused"
+sed '/isobar_exporter\|process_/d' "$work/metrics" | grep '^# ' >"$work/heads"
+grep '^# ' "$work/stdout" | diff "$work/heads" - || complain 'other families'
+line 'isobar_share_cpus{cluster="lab",node="b"} 0.3'
+run "$ctl" --run-directory "$run_directory" -i dead metrics
+ends 1
+line 'isobar_up{agent="dead"} 0'
+
+# Nothing but reading, and for nobody from elsewhere.
+get /nowhere
+out 'not here; there are /metrics and /healthz
+404'
+get /metrics -X POST -d share=1
+out 'only GET and HEAD: nothing can be changed here
+405'
+get /metrics -I
+line 200
+get /healthz -H 'Host: rebound.example'
+line 403
+get /healthz -H "Host: LOCALHOST:${url##*:}"
+line 200
+for size in 8000 20000 100000; do
+	printf 'header = "X: %0*d"\n' "$size" 0 >"$work/curlrc"
+	get /healthz -K "$work/curlrc"
+	case $size in
+	8000) line 200 ;;
+	*) no_line '^200' ;;
+	esac
+done
+get /healthz
+line 200
+
+# As somebody without any privilege.
+if [ "$(id -u)" = 0 ]; then
+	run sed -n 's/^CapBnd:\t*//p; s/^NoNewPrivs:\t*//p; s/^Uid:\t\([0-9]*\).*/\1/p' "/proc/$exporter_pid/status"
+	out "$(id -u nobody)
+0000000000000000
+1"
+fi
+kill -TERM "$exporter_pid"
+run wait "$exporter_pid"
+ends 0
+
+# What it is told wrongly.
+run "$exporter" --user nobody --listen localhost
+ends 2
+err "isobar-exporter: 'localhost': no address with a port, such as 127.0.0.1:7700 or [::1]:7700"
+run "$exporter" --timeout 1
+ends 2
+err "isobar-exporter: --timeout: '1' is no time from 10ms to 10s"
+run "$exporter" now
+ends 2
+if [ "$(id -u)" = 0 ]; then
+	run "$exporter" --user root
+	ends 1
+	err "isobar-exporter: --user: 'root' is root: it must not be"
+	run "$exporter" --user no-such-user
+	ends 1
+	err "isobar-exporter: --user: there is no user 'no-such-user' on this host to become; make it, or name another"
+fi
