@@ -9,6 +9,7 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/status.c %D%/status.h \
 	%D%/enforce/demand.c %D%/enforce/demand.h \
 	%D%/enforce/drift.c %D%/enforce/drift.h \
+	%D%/enforce/property.c %D%/enforce/property.h \
 	%D%/enforce/quota.c %D%/enforce/quota.h \
 	%D%/enforce/quota_phase.c %D%/enforce/quota_phase.h \
 	%D%/ledger/audit.c %D%/ledger/audit.h \
