@@ -45,6 +45,8 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/cgroup/cgroup_write.c \
 	%D%/cgroup/limit_file.c %D%/cgroup/limit_file.h \
 	%D%/cgroup/mounts.c %D%/cgroup/mounts.h \
+	%D%/cgroup/unit.c %D%/cgroup/unit.h \
+	%D%/cgroup/unitbus.c %D%/cgroup/unitbus.h \
 	%D%/conf/allocation.c %D%/conf/allocation.h \
 	%D%/conf/conf.c %D%/conf/conf.h \
 	%D%/conf/confcheck.c %D%/conf/confcheck.h \

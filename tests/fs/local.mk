@@ -1,5 +1,10 @@
 # Control groups: trees of plain files, then the real hierarchy of this host.
 unit_tests += %D%/cgroup %D%/keeper %D%/mounts
+if WITH_SYSTEMD
+unit_tests += %D%/unit
+%C%_unit_SOURCES = %D%/unit.c %D%/manager.c %D%/manager.h
+%C%_unit_CFLAGS = $(AM_CFLAGS) $(SYSTEMD_CFLAGS)
+endif
 host_tests += %D%/guard %D%/watchdog %D%/host %D%/job %D%/load
 %C%_cgroup_SOURCES = %D%/cgroup.c %D%/tree.c %D%/tree.h
 %C%_keeper_SOURCES = %D%/keeper.c %D%/tree.c %D%/tree.h
