@@ -119,6 +119,16 @@ static void sample(FILE *out, const struct metrics_family *family, const json_t 
 			       strcmp(json_string_value(value), family->is) == 0);
 		return;
 	}
+	if (family->is_text) {
+		if (value != NULL)
+			number(out, family, status, edge, json_is_string(value));
+		return;
+	}
+	if (family->is_count) {
+		if (json_is_array(value))
+			number(out, family, status, edge, (double)json_array_size(value));
+		return;
+	}
 	if (json_is_boolean(value)) {
 		number(out, family, status, edge, json_is_true(value));
 		return;

@@ -13,6 +13,7 @@ static const char *const states[] = { "ok",	  "drifted",  "conflict", "gone",
 				      "degraded", "frozen",   "isolated", "dry-run",
 				      "waiting for admission", "draining", "leaving",
 				      "left",	  "buried",   "other",	  NULL };
+static const char *const presences[] = { "running", "empty", "frozen", "gone", "other", NULL };
 static const char *const halts[] = { "amnesia", "overdraft", "buried", "left", "other", NULL };
 static const char *const guards[] = { "off", "ok", "restarting", "none", "other", NULL };
 static const char *const watchdogs[] = { "none", "armed", "too slow", "failed", "other", NULL };
@@ -51,7 +52,22 @@ const struct metrics_family metrics_families[] = {
 	NODE("isobar_quota_period_seconds", "Period of the quota.", "period_us", MICROS),
 	NODE("isobar_effective_cpus", "CPUs that the job can get after every limit there is.",
 	     "effective_ucpu", UCPU),
+	NODE("isobar_cpus", "CPUs that the job may run on: online, and in its cpuset.", "cpus", 0),
+	NODE("isobar_limit_changes_total", "Times that somebody else has changed the limit.",
+	     "limit_changes", 0),
+	NODE("isobar_dry_run", "1 if no limit is written.", "dry_run", 0),
 
+	{ .name = "isobar_job", .help = "1 for what is in the job's group, else 0.",
+	  .path = "presence", .label = "presence", .values = presences },
+	NODE("isobar_released", "1 while the share above the floor is for the others, since the "
+	     "job has nothing to run.", "released", 0),
+	NODE("isobar_realtime_threads", "Threads of the job that no quota binds.",
+	     "unbound.realtime_threads", 0),
+	NODE("isobar_realtime_cpus", "CPUs that those run on.", "unbound.realtime_ucpu", UCPU),
+	{ .name = "isobar_sched_ext", .help = "1 while a sched_ext scheduler is loaded, which may "
+	  "ignore quotas.", .path = "unbound.sched_ext", .is_text = true },
+	{ .name = "isobar_notes", .help = "Notes to the administrator in isobarctl status.",
+	  .path = "notes", .is_count = true },
 	NODE("isobar_on_cpu_cpus", "CPUs that the job is running on.", "on_cpu_ucpu", UCPU),
 	NODE("isobar_wait_cpus", "CPUs that the job's runnable threads wait for.", "wait_ucpu",
 	     UCPU),

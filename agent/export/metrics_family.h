@@ -2,6 +2,8 @@
 #ifndef ISO_METRICS_FAMILY_H
 #define ISO_METRICS_FAMILY_H
 
+#include <stdbool.h>
+
 /* What metrics.c writes, as a table: metrics_family.c. */
 
 enum metrics_scope {
@@ -26,6 +28,8 @@ struct metrics_family {
 	const char *const *values;
 	/* A text: 1 where it is this one, 0 where it is another. */
 	const char *is;
+	bool is_text;  /* 1 for a text, 0 for null */
+	bool is_count; /* a list: how many are in it */
 };
 
 /* Ends with one that has no name.  Counters are those that end in _total. */
