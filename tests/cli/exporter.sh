@@ -145,6 +145,11 @@ if [ "$(id -u)" = 0 ]; then
 	out "$(id -u nobody)
 0000000000000000
 1"
+	if grep -q '^#define HAVE_SECCOMP 1' "$top_builddir/config.h"; then
+		run sed -n 's/^Seccomp:\t*//p' "/proc/$exporter_pid/status"
+		out 2
+		! grep -q sandbox: "$work/log" || complain 'no sandbox'
+	fi
 fi
 kill -TERM "$exporter_pid"
 run wait "$exporter_pid"
