@@ -13,6 +13,7 @@
 
 #include "agent/base/log.h"
 #include "agent/base/loop.h"
+#include "agent/base/sandbox.h"
 #include "agent/base/service.h"
 #include "agent/conf/conf.h"
 #include "agent/node/node.h"
@@ -77,13 +78,57 @@ static void tell_ready(const struct conf *conf, const struct node *node)
 	service_watchdog(WATCHDOG_TICKS * conf->trading.tick_ns);
 }
 
+/*
+ * What is needed while it runs, and no less: a group that is made anew is found
+ * and measured from the start, a guard or a worker that has ended is started again.
+ */
+static uint64_t needed_capabilities(const struct conf *conf)
+{
+	/* eBPF; groups and files of others; what a full disk still has for root. */
+	uint64_t needed = SANDBOX_CAPABILITY(CAP_BPF) | SANDBOX_CAPABILITY(CAP_PERFMON) |
+			  SANDBOX_CAPABILITY(CAP_DAC_OVERRIDE) |
+			  SANDBOX_CAPABILITY(CAP_SYS_RESOURCE);
+
+	if (conf->control_group[0] != '\0')
+		needed |= SANDBOX_CAPABILITY(CAP_CHOWN);
+	/* The guard's precedence and memory; a worker that must not inherit a precedence. */
+	if (conf_is_guarded(conf) || conf_trains(conf))
+		needed |= SANDBOX_CAPABILITY(CAP_SYS_NICE) | SANDBOX_CAPABILITY(CAP_IPC_LOCK);
+	if (conf_trains(conf))
+		needed |= SANDBOX_CAPABILITY(CAP_SETUID) | SANDBOX_CAPABILITY(CAP_SETGID) |
+			  SANDBOX_CAPABILITY(CAP_KILL);
+	return needed;
+}
+
+/*
+ * Before anything else: there is no thread yet that would keep its capabilities,
+ * and what is refused by mistake shows at the start and not at night.
+ */
+static void give_up_privileges(const struct conf *conf)
+{
+	struct sandbox_config config = {
+		.program = SANDBOX_AGENT,
+		.capabilities = needed_capabilities(conf),
+		.audits = conf->log_level == CONF_LOG_DEBUG,
+	};
+	struct error error = { 0 };
+
+	if (!conf->sandbox)
+		log_warn("sandbox: off by the configuration: isobard keeps all its privileges");
+	else if (sandbox_enter(&config, &error) < 0)
+		log_warn("sandbox: %s; going on without that protection", error.text);
+}
+
 static int run(struct conf *conf, const char *file)
 {
 	static const int signals[] = { SIGTERM, SIGINT, SIGHUP, 0 };
 	struct agent agent = { 0 };
 	struct error error = { 0 };
-	void *zmq_context = zmq_ctx_new();
+	void *zmq_context;
 	int r;
+
+	give_up_privileges(conf);
+	zmq_context = zmq_ctx_new();
 
 	agent.signals = (struct loop_source){
 		.fd = signals_open(signals), .events = ZMQ_POLLIN, .fn = on_signal,

@@ -130,6 +130,12 @@ static const struct confutil_option options[] = {
 		.doc = "what is logged",
 	},
 	{
+		.section = "", .name = "sandbox", .type = CONFUTIL_BOOL, .initial = "yes",
+		AT(sandbox),
+		.doc = "isobard, its guard and its worker give up what they do not need: "
+		       "capabilities, system calls",
+	},
+	{
 		.section = "cost", .name = "kind", .type = CONFUTIL_CHOICE,
 		.choices = "quadratic|latency|proportional", .initial = "quadratic",
 		AT(cost.kind),

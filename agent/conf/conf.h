@@ -79,6 +79,7 @@ struct conf {
 	int on_exit;	  /* enum conf_on_exit */
 	bool dry_run;
 	int log_level; /* enum conf_log_level */
+	bool sandbox;
 
 	struct {
 		int kind; /* enum conf_cost */

@@ -180,6 +180,19 @@ static json_t *notes_json(const struct status *status)
 	return array;
 }
 
+static json_t *sandbox_json(const struct status *status)
+{
+	json_t *json = json_object(), *names = json_array();
+
+	for (unsigned i = 0; i < 64; i++)
+		if ((status->sandbox.capabilities >> i & 1) != 0)
+			(void)json_array_append_new(names, text(sandbox_capability_name(i)));
+	put(json, "capabilities", names);
+	put(json, "no_new_privileges", json_boolean(status->sandbox.has_no_new_privileges));
+	put(json, "seccomp", json_boolean(status->sandbox.has_filter));
+	return json;
+}
+
 static void put_limits(json_t *json, const struct status *status)
 {
 	put(json, "budget_ucpu", number(status->budget_ucpu));
@@ -253,6 +266,7 @@ json_t *status_json(const struct status *status)
 	put(agent, "cpu_ns", number(status->agent.cpu_ns));
 	put(agent, "rss_bytes", number(status->agent.rss_bytes));
 	put(json, "agent", agent);
+	put(json, "sandbox", sandbox_json(status));
 	put(json, "messages", messages_json(status));
 	put(json, "neighbours", neighbours_json(status));
 	put(json, "guard", guard_json(status));

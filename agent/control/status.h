@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "agent/base/error.h"
+#include "agent/base/sandbox.h"
 #include "lib/ledger/audit.h"
 
 /*
@@ -115,6 +116,8 @@ struct status {
 	struct {
 		int64_t cpu_ns, rss_bytes;
 	} agent;
+
+	struct sandbox_view sandbox; /* of the agent */
 };
 
 /* Everything unknown; fill in what you know. */

@@ -194,6 +194,7 @@ static void fill_agent(struct status *status)
 	long pages = 0;
 	FILE *file = fopen("/proc/self/statm", "re");
 
+	status->sandbox = sandbox_look();
 	if (getrusage(RUSAGE_SELF, &usage) == 0)
 		status->agent.cpu_ns =
 			(int64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * ISO_NS_PER_S +

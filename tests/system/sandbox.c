@@ -162,7 +162,7 @@ static void read_status(const char *field, char text[64])
 	ck_assert_ptr_nonnull(file);
 	text[0] = '\0';
 	while (fgets(line, sizeof(line), file) != NULL)
-		if (strncmp(line, field, strlen(field)) == 0)
+		if (strncmp(line, field, strlen(field)) == 0 && line[strlen(field)] == ':')
 			ck_assert_int_eq(sscanf(line + strlen(field), ": %63s", text), 1);
 	fclose(file);
 }

@@ -97,6 +97,7 @@ START_TEST(what_is_unknown_is_null)
 	   "\"price\":null,\"quota_us\":null,"
 	   "\"quota_writes\":null,\"readback_us\":null,\"reason\":null,\"released\":false,"
 	   "\"reload\":null,\"reserve_ucpu\":null,"
+	   "\"sandbox\":{\"capabilities\":[],\"no_new_privileges\":false,\"seccomp\":false},"
 	   "\"share_ucpu\":null,\"state\":null,\"throttled_ns\":null,\"ticks\":null,"
 	   "\"training\":null,"
 	   "\"unbound\":{\"realtime_threads\":null,\"realtime_ucpu\":null,\"sched_ext\":null},"
@@ -109,6 +110,10 @@ START_TEST(what_is_known_is_there)
 	struct status status = example();
 
 	status.has_lease = status.lease.valid = true;
+	status.sandbox = (struct sandbox_view){
+		.capabilities = SANDBOX_CAPABILITY(CAP_BPF) | SANDBOX_CAPABILITY(CAP_CHOWN),
+		.has_filter = true,
+	};
 	json_t *json = status_json(&status);
 	const json_t *b = json_array_get(json_object_get(json, "neighbours"), 0);
 
@@ -124,6 +129,8 @@ START_TEST(what_is_known_is_there)
 	   "\"edge\":\"closing\",\"generation\":2,\"in_flight_ucpu\":null,\"name\":\"c\","
 	   "\"price\":null,\"received_ucpu\":0,\"remainder\":0.0,\"sent_ucpu\":0,"
 	   "\"state\":\"down\"}");
+	is(json_incref(json_object_get(json, "sandbox")),
+	   "{\"capabilities\":[\"chown\",\"bpf\"],\"no_new_privileges\":false,\"seccomp\":true}");
 	is(json_incref(json_object_get(json, "lease")), "{\"remaining_s\":null,\"valid\":true}");
 	is(json_incref(json_object_get(json, "worker")),
 	   "{\"pid\":321,\"restarts\":null,\"state\":\"running\",\"tasks\":null,"

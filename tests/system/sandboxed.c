@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The real programs in their sandboxes: what the kernel says that they may do. */
+#include "config.h"
+
+#include <dirent.h>
+#include <jansson.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/base/sandbox.h"
+#include "agent/control/control.h"
+#include "agent/meter/meter.h"
+#include "agent/net/curve.h"
+#include "tests/fs/group.h"
+#include "tests/test.h"
+
+#define PATIENCE_MS 20000
+
+#define CAP(name) SANDBOX_CAPABILITY(CAP_##name)
+#define ALWAYS	  (CAP(BPF) | CAP(PERFMON) | CAP(DAC_OVERRIDE) | CAP(SYS_RESOURCE))
+#define GUARDED	  (ALWAYS | CAP(SYS_NICE) | CAP(IPC_LOCK))
+
+static char folder[64], conf[96], isobard[PATH_MAX];
+static pid_t agent;
+
+static void setup(void)
+{
+	struct curve_keypair keys;
+	char secret[96], public[96];
+
+	group_make("job");
+	snprintf(folder, sizeof(folder), "/tmp/isobar-sandbox-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(conf, sizeof(conf), "%s/conf", folder);
+	snprintf(isobard, sizeof(isobard), "%s/agent/isobard", getenv("top_builddir"));
+	snprintf(secret, sizeof(secret), "%s/key", folder);
+	snprintf(public, sizeof(public), "%s/pub", folder);
+	ck_assert_int_eq(curve_keypair_new(&keys, NULL), 0);
+	ck_assert_int_eq(curve_keypair_write(&keys, secret, public, NULL), 0);
+	agent = 0;
+}
+
+static void teardown(void)
+{
+	char command[128];
+
+	if (agent > 0) {
+		kill(agent, SIGTERM);
+		ck_assert_int_eq(group_wait(agent), 0);
+	}
+	group_clean();
+	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static pid_t run(const char *option)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execl(isobard, "isobard", "-f", conf, option, (char *)NULL);
+		_exit(127);
+	}
+	return pid;
+}
+
+static json_t *status(void)
+{
+	char directory[96];
+	json_t *reply = NULL;
+
+	snprintf(directory, sizeof(directory), "%s/run/control", folder);
+	for (int i = 0; i < PATIENCE_MS / 50 && reply == NULL; i++) {
+		json_t *request = json_pack("{s:s}", "command", "status");
+
+		if (control_call(directory, request, 1000000000, &reply, NULL) < 0)
+			reply = NULL;
+		json_decref(request);
+		if (reply == NULL)
+			(void)poll(NULL, 0, 50);
+	}
+	ck_assert_msg(reply != NULL, "no status");
+	return reply;
+}
+
+static json_t *start(const char *more)
+{
+	FILE *file = fopen(conf, "we");
+
+	ck_assert_ptr_nonnull(file);
+	fprintf(file,
+		"cluster = lab\nnode = a\nbudget = 0.3cpu\nendowment = 0.3cpu\ncgroup = %s\n"
+		"state-directory = %s/state\nrun-directory = %s/run\n"
+		"trading { tick = 50ms\n fresh = 1s\n }\n%s",
+		group_path("job"), folder, folder, more);
+	ck_assert_int_eq(fclose(file), 0);
+	ck_assert_int_eq(group_wait(run("--init")), 0);
+	agent = run(NULL);
+	return status();
+}
+
+static void read_field(const char *path, const char *field, char text[64])
+{
+	FILE *file = fopen(path, "re");
+	char line[256];
+
+	ck_assert_msg(file != NULL, "%s", path);
+	text[0] = '\0';
+	while (fgets(line, sizeof(line), file) != NULL)
+		if (strncmp(line, field, strlen(field)) == 0 && line[strlen(field)] == ':')
+			ck_assert_int_eq(sscanf(line + strlen(field), ": %63s", text), 1);
+	fclose(file);
+}
+
+/* In a container root may have less. */
+static uint64_t as_far_as_there(uint64_t capabilities)
+{
+	return capabilities & sandbox_look().capabilities;
+}
+
+/* Of each thread: libzmq's have what the first one had when they started. */
+static void assert_confined(pid_t pid, uint64_t capabilities, const char *bounded)
+{
+	char path[PATH_MAX], text[64];
+	struct dirent *entry;
+	unsigned threads = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	DIR *tasks = opendir(path);
+	ck_assert_ptr_nonnull(tasks);
+	while ((entry = readdir(tasks)) != NULL) {
+		if (entry->d_name[0] == '.')
+			continue;
+		threads++;
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/status", (int)pid, entry->d_name);
+		read_field(path, "CapEff", text);
+		ck_assert_msg(strtoull(text, NULL, 16) == capabilities, "CapEff %s", text);
+		read_field(path, "CapPrm", text);
+		ck_assert_msg(strtoull(text, NULL, 16) == capabilities, "CapPrm %s", text);
+		read_field(path, "CapBnd", text);
+		ck_assert_msg(bounded == NULL || strcmp(text, bounded) == 0, "CapBnd %s", text);
+		read_field(path, "NoNewPrivs", text);
+		ck_assert_str_eq(text, "1");
+		read_field(path, "Seccomp", text);
+		ck_assert_str_eq(text, "2");
+	}
+	closedir(tasks);
+	ck_assert_uint_ge(threads, 1);
+}
+
+static void assert_says(const json_t *reply, uint64_t capabilities)
+{
+	const json_t *sandbox = json_object_get(reply, "sandbox");
+	const json_t *names = json_object_get(sandbox, "capabilities");
+
+	ck_assert(json_is_true(json_object_get(sandbox, "seccomp")));
+	ck_assert(json_is_true(json_object_get(sandbox, "no_new_privileges")));
+	ck_assert_uint_eq(json_array_size(names), (size_t)__builtin_popcountll(capabilities));
+}
+
+/* As it can be with all of root's capabilities. */
+static void assert_measures(const json_t *reply)
+{
+	const char *meter = json_string_value(json_object_get(reply, "meter"));
+
+	if (meter_supported(NULL) == 0)
+		ck_assert_str_eq(meter, "ebpf");
+	ck_assert_str_eq(json_string_value(json_object_get(reply, "state")),
+			 meter_supported(NULL) == 0 ? "ok" : "degraded");
+}
+
+START_TEST(an_agent_alone_keeps_four_capabilities)
+{
+	uint64_t kept = as_far_as_there(ALWAYS);
+	char bounded[32];
+	json_t *reply = start("");
+
+	snprintf(bounded, sizeof(bounded), "%016llx", (unsigned long long)kept);
+	assert_confined(agent, kept, bounded);
+	assert_says(reply, kept);
+	assert_measures(reply);
+	json_decref(reply);
+}
+END_TEST
+
+/* With threads of libzmq, and a guard that has its precedence and its memory. */
+START_TEST(one_with_a_guard_keeps_what_the_guard_needs)
+{
+	char more[512];
+
+	snprintf(more, sizeof(more),
+		 "listen = 'tcp://127.0.0.1:*'\nsecret-key = %s/key\n"
+		 "guard { executable = %s/agent/isobar-guard }\n",
+		 folder, getenv("top_builddir"));
+	json_t *reply = start(more);
+	const json_t *guard = json_object_get(reply, "guard");
+	assert_confined(agent, as_far_as_there(GUARDED), NULL);
+	assert_says(reply, as_far_as_there(GUARDED));
+	assert_measures(reply);
+	ck_assert_str_eq(json_string_value(json_object_get(guard, "state")), "ok");
+	json_decref(reply);
+}
+END_TEST
+
+START_TEST(a_group_made_anew_is_measured_again)
+{
+	json_t *reply = start("");
+	char directory[PATH_MAX];
+
+	json_decref(reply);
+	group_directory("job", directory);
+	ck_assert_int_eq(rmdir(directory), 0);
+	(void)poll(NULL, 0, 200);
+	group_make("job");
+	for (int i = 0; i < PATIENCE_MS / 100; i++) {
+		int64_t quota_us;
+		uint64_t period_us;
+
+		group_read_limit(directory, &quota_us, &period_us);
+		if (quota_us == 30000)
+			break;
+		(void)poll(NULL, 0, 100);
+	}
+	reply = status();
+	assert_measures(reply);
+	ck_assert_int_eq(json_integer_value(json_object_get(reply, "enforced_ucpu")), 300000);
+	json_decref(reply);
+}
+END_TEST
+
+START_TEST(the_configuration_switches_it_off)
+{
+	char path[64], text[64];
+	json_t *reply = start("sandbox = no\n");
+	const json_t *sandbox = json_object_get(reply, "sandbox");
+
+	ck_assert(json_is_false(json_object_get(sandbox, "seccomp")));
+	json_decref(reply);
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)agent);
+	read_field(path, "CapEff", text);
+	ck_assert((strtoull(text, NULL, 16) & CAP(SYS_CHROOT)) != 0);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = suite_create("sandboxed");
+	TCase *tcase = tcase_create("isobard");
+	struct error error;
+
+	if (sandbox_supported(&error) < 0)
+		test_skip_all(error.text);
+	group_start();
+	tcase_set_timeout(tcase, 60);
+	tcase_add_unchecked_fixture(tcase, NULL, group_end);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, an_agent_alone_keeps_four_capabilities);
+	tcase_add_test(tcase, one_with_a_guard_keeps_what_the_guard_needs);
+	tcase_add_test(tcase, a_group_made_anew_is_measured_again);
+	tcase_add_test(tcase, the_configuration_switches_it_off);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
