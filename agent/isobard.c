@@ -16,6 +16,7 @@
 #include "agent/base/sandbox.h"
 #include "agent/base/service.h"
 #include "agent/conf/conf.h"
+#include "agent/node/handover.h"
 #include "agent/node/node.h"
 
 /* Exit status: done or ended by a signal, failed, wrong usage or configuration. */
@@ -24,7 +25,7 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 /* A service manager that saw nothing of us for so many ticks may take us for hung. */
 #define WATCHDOG_TICKS 5u
 
-enum action { RUN = 1, CHECK, INIT, JOIN, RESTORE };
+enum action { RUN = 1, CHECK, INIT, JOIN, RESTORE, HAND_OVER };
 
 struct agent {
 	struct loop loop;
@@ -34,13 +35,14 @@ struct agent {
 
 static void usage(FILE *out)
 {
-	fputs("usage: isobard [-n | --init [--join] | --restore] [-f FILE]\n"
+	fputs("usage: isobard [-n | --init [--join] | --restore | --hand-over] [-f FILE]\n"
 	      "\n"
 	      "  -f, --file FILE   configuration (default " ISO_SYSCONFDIR "/isobar/isobard.conf)\n"
 	      "  -n, --check       check the configuration and exit\n"
 	      "      --init        make the journal of a new node and exit\n"
 	      "      --join        with --init: of one that a running cluster will admit\n"
 	      "      --restore     do what on-exit says, for an agent that was killed\n"
+	      "      --hand-over   the agent that runs leaves its limit to the next one\n"
 	      "  -h, --help        show this\n"
 	      "  -V, --version     show the version\n",
 	      out);
@@ -187,6 +189,16 @@ static int restore(const struct conf *conf)
 	return EXIT_FAILED;
 }
 
+static int hand_over(const struct conf *conf)
+{
+	struct error error = { 0 };
+
+	if (handover_ask(conf, &error) == 0)
+		return EXIT_DONE;
+	fprintf(stderr, "isobard: %s\n", error.text);
+	return EXIT_FAILED;
+}
+
 /* The options; returns the exit status to end with, or -1 to go on. */
 static int parse(int argc, char **argv, enum action *ret_action, const char **ret_file)
 {
@@ -196,6 +208,7 @@ static int parse(int argc, char **argv, enum action *ret_action, const char **re
 		{ "init", no_argument, NULL, 'i' },
 		{ "join", no_argument, NULL, 'j' },
 		{ "restore", no_argument, NULL, 'r' },
+		{ "hand-over", no_argument, NULL, 'o' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
@@ -219,6 +232,9 @@ static int parse(int argc, char **argv, enum action *ret_action, const char **re
 			break;
 		case 'r':
 			*ret_action = RESTORE;
+			break;
+		case 'o':
+			*ret_action = HAND_OVER;
 			break;
 		case 'h':
 			usage(stdout);
@@ -271,6 +287,8 @@ int main(int argc, char **argv)
 		return init(&conf, true);
 	case RESTORE:
 		return restore(&conf);
+	case HAND_OVER:
+		return hand_over(&conf);
 	case RUN:
 		break;
 	}

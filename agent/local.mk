@@ -91,6 +91,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/net/link_socket.c %D%/net/link_socket.h \
 	%D%/net/zap.c %D%/net/zap.h \
 	%D%/node/crash.h \
+	%D%/node/handover.c %D%/node/handover.h \
 	%D%/node/host.c %D%/node/host.h \
 	%D%/node/host_arguments.c %D%/node/host_arguments.h \
 	%D%/node/job.c %D%/node/job.h %D%/node/job_private.h \

@@ -17,6 +17,7 @@
 #include "agent/guard/guard_client.h"
 #include "agent/meter/meter.h"
 #include "agent/meter/procuse.h"
+#include "agent/node/handover.h"
 #include "lib/enforce/demand.h"
 #include "lib/quantity.h"
 #include "lib/enforce/quota.h"
@@ -168,14 +169,18 @@ struct job *job_close(struct job *job)
 
 int job_leave(struct job *job, struct error *reterr)
 {
-	bool keep = job->conf->on_exit == CONF_ON_EXIT_KEEP;
+	bool is_handed_over = handover_is_asked(job->conf);
+	bool keep = job->conf->on_exit == CONF_ON_EXIT_KEEP || is_handed_over;
 
 	/* What is put back is not within any lease: the guard has to let go first. */
 	if (job->guard != NULL) {
 		guard_client_leave(job->guard, keep);
 		cgroup_take_over(job->cgroup);
 	}
-	return cgroup_leave(job->cgroup, reterr);
+	if (!is_handed_over)
+		return cgroup_leave(job->cgroup, reterr);
+	log_info("on exit: the limit stays, another agent takes over");
+	return 0;
 }
 
 /* The clocks of running threads live in the meter, so it stays where it can. */

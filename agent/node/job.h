@@ -54,7 +54,10 @@ int job_open(const struct conf *conf, uint64_t first_ucpu, struct job **ret_job,
 /* Leaves the limit as it is.  Takes NULL; returns NULL. */
 struct job *job_close(struct job *job);
 
-/* Does what on-exit says; call before job_close(). */
+/*
+ * Does what on-exit says, or nothing where another agent takes over (agent/node/handover.h);
+ * call before job_close().
+ */
 int job_leave(struct job *job, struct error *reterr);
 
 /*

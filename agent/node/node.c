@@ -14,6 +14,7 @@
 #include "agent/base/directory.h"
 #include "agent/base/log.h"
 #include "agent/node/crash.h"
+#include "agent/node/handover.h"
 #include "agent/node/node_private.h"
 #include "lib/quantity.h"
 
@@ -224,6 +225,7 @@ int node_open(struct conf *conf, const char *file, void *zmq_context, struct loo
 		node_close(node);
 		return r;
 	}
+	handover_done(conf);
 	*ret_node = node;
 	return 0;
 }
@@ -259,7 +261,8 @@ int node_restore(const struct conf *conf, struct error *reterr)
 	int r;
 
 	snprintf(saved, sizeof(saved), "%s/limit-before", conf->state_directory);
-	if (conf->on_exit == CONF_ON_EXIT_KEEP || conf->dry_run || access(saved, F_OK) < 0)
+	if (conf->on_exit == CONF_ON_EXIT_KEEP || conf->dry_run || handover_is_asked(conf) ||
+	    access(saved, F_OK) < 0)
 		return 0;
 	node.loop = &(struct loop){ 0 };
 	r = open_control(&node, reterr); /* its lock: nobody else is at it */

@@ -239,6 +239,39 @@ START_TEST(keeps_the_limit_of_an_agent_that_was_killed)
 }
 END_TEST
 
+/* An upgrade ends an agent and starts another one: the job is not free in between. */
+START_TEST(leaves_its_limit_to_the_one_that_takes_over)
+{
+	char order[96];
+	int status;
+
+	write_conf("restore");
+	ck_assert_int_eq(isobard_says("--init"), 0);
+	ck_assert_int_eq(isobard_says("--hand-over"), 1); /* to whom? */
+	pid_t pid = start("2000000");
+	wait_for("READY=1");
+	ck_assert_int_eq(isobard_says("--hand-over"), 0);
+	snprintf(order, sizeof(order), "%s/run/keep-limit", folder);
+	ck_assert_int_eq(access(order, F_OK), 0);
+	kill(pid, SIGTERM);
+	ck_assert_int_eq(group_wait(pid), 0);
+	assert_limit(30000);
+	/* One that hung and was killed leaves it as well. */
+	ck_assert_int_eq(isobard_says("--restore"), 0);
+	assert_limit(30000);
+
+	/* It was for once. */
+	pid = start("2000000");
+	wait_for("READY=1");
+	ck_assert_int_eq(access(order, F_OK), -1);
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	assert_limit(30000);
+	ck_assert_int_eq(isobard_says("--restore"), 0);
+	assert_limit(77000);
+}
+END_TEST
+
 /* The guard has outlived its agent and holds the limit: it must let go first. */
 START_TEST(restores_what_a_guard_holds)
 {
@@ -282,6 +315,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, stops_feeding_when_it_does_not_enforce);
 	tcase_add_test(tcase, restores_for_an_agent_that_was_killed);
 	tcase_add_test(tcase, restores_what_a_guard_holds);
+	tcase_add_test(tcase, leaves_its_limit_to_the_one_that_takes_over);
 	tcase_add_test(tcase, keeps_the_limit_of_an_agent_that_was_killed);
 	suite_add_tcase(suite, tcase);
 	return suite;
