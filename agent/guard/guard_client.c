@@ -172,7 +172,7 @@ static bool has_our_settings(const struct guard_client *client, const struct gua
 	       (hash == 0 || reply->wanted_s == client->config.watchdog_s);
 }
 
-/* The first words with a guard.  -EUCLEAN: it was started with other settings. */
+/* The first words with a guard.  -EUCLEAN: it is to be replaced. */
 static int meet(struct guard_client *client, struct error *reterr)
 {
 	struct guard_request hello = { .kind = GUARD_HELLO };
@@ -188,8 +188,8 @@ static int meet(struct guard_client *client, struct error *reterr)
 	/* It outlived an agent: its lease is ours. */
 	if (reply.deadline_ns > client->deadline_ns)
 		client->deadline_ns = reply.deadline_ns;
-	if (!has_our_settings(client, &reply))
-		return error_set(reterr, -EUCLEAN, "it was started with another configuration");
+	if (guard_is_outdated(&client->process) || !has_our_settings(client, &reply))
+		return error_set(reterr, -EUCLEAN, "its program or its settings are others by now");
 	return 0;
 }
 

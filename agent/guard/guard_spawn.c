@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -150,6 +151,18 @@ int guard_spawn(const struct guard_client_config *config, struct guard_process *
 	}
 	*ret_process = process;
 	return 0;
+}
+
+bool guard_is_outdated(const struct guard_process *process)
+{
+	static const char mark[] = " (deleted)"; /* of the kernel */
+	char link[32], target[PATH_MAX];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)process->pid);
+	length = readlink(link, target, sizeof(target));
+	return length >= (ssize_t)sizeof(mark) && length < (ssize_t)sizeof(target) &&
+	       memcmp(target + length - (sizeof(mark) - 1), mark, sizeof(mark) - 1) == 0;
 }
 
 bool guard_wait(struct guard_process *process, unsigned timeout_ms)

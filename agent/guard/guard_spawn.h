@@ -28,6 +28,9 @@ int guard_find(const char *run_directory, struct guard_process *ret_process,
 int guard_spawn(const struct guard_client_config *config, struct guard_process *ret_process,
 		struct error *reterr);
 
+/* Its program has been replaced since it started, by an upgrade. */
+bool guard_is_outdated(const struct guard_process *process);
+
 /* Waits until it is dead, and reaps it; false: not in time.  Of none: true. */
 bool guard_wait(struct guard_process *process, unsigned timeout_ms);
 

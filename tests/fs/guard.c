@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -554,6 +555,40 @@ START_TEST(a_guard_with_other_settings_is_replaced)
 }
 END_TEST
 
+/* The old file is gone with the copy that replaces it, as dpkg and install do it. */
+static void install_guard(const char *executable, const char *path)
+{
+	char command[3 * PATH_MAX];
+
+	snprintf(command, sizeof(command), "cp '%s' '%s.new' && mv '%s.new' '%s'", executable,
+		 path, path, path);
+	ck_assert_int_eq(system(command), 0);
+}
+
+START_TEST(a_guard_whose_program_was_upgraded_is_replaced)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/program", guarded_run_directory());
+	const char *executable = guarded_config.executable;
+	guarded_config.executable = path;
+	install_guard(executable, path);
+	struct guard_client *client = own_client(false);
+	pid_t guard = guard_client_status(client)->pid;
+
+	guard_client_close(client);
+	client = own_client(true);
+	ck_assert_int_eq(guard_client_status(client)->pid, guard);
+	guard_client_close(client);
+	install_guard(executable, path);
+	client = own_client(true);
+	ck_assert_int_ne(guard_client_status(client)->pid, guard);
+	ck_assert(guarded_gone(guard, 0));
+	guard_client_leave(client, false);
+	guard_client_close(client);
+}
+END_TEST
+
 static void quit_when_ok(struct loop_source *source, short revents);
 
 static struct watcher {
@@ -689,6 +724,7 @@ Suite *test_suite(void)
 	tcase_add_test(files, with_nothing_above_the_floor_the_guard_ends_with_its_agent);
 	tcase_add_test(files, where_no_lease_is_needed_nobody_guards_what_an_agent_left);
 	tcase_add_test(files, a_guard_with_other_settings_is_replaced);
+	tcase_add_test(files, a_guard_whose_program_was_upgraded_is_replaced);
 	tcase_add_test(files, a_loop_sees_the_guards_death_without_a_tick);
 	tcase_add_test(files, strangers_and_nonsense_change_nothing);
 	suite_add_tcase(suite, real);
