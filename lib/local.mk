@@ -46,6 +46,7 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/trade/trade.c %D%/trade/trade.h %D%/trade/trade_state.h \
 	%D%/trade/trade_drain.c \
 	%D%/trade/trade_lease.c \
+	%D%/trade/trade_limit.c \
 	%D%/trade/trade_message.c \
 	%D%/trade/trade_op.c \
 	%D%/trade/trade_view.c \

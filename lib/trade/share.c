@@ -258,6 +258,7 @@ const char *iso_share_reason_text(enum iso_share_reason reason)
 	case ISO_SHARE_HELD: return "giving is held";
 	case ISO_SHARE_ABORTED: return "the quota could not be lowered";
 	case ISO_SHARE_LEAVING: return "the neighbour is leaving";
+	case ISO_SHARE_LIMIT: return "it was given as much as its limit allows";
 	}
 	assert(!"reason");
 	return "";

@@ -131,6 +131,7 @@ enum iso_share_reason {
 	ISO_SHARE_HELD,         /* the shell asked not to give, or the node has halted */
 	ISO_SHARE_ABORTED,      /* decided, then undone: the quota could not be lowered */
 	ISO_SHARE_LEAVING,      /* the neighbour gives away what it has and leaves */
+	ISO_SHARE_LIMIT,        /* it was given as much as it is trusted with */
 };
 
 /* A phrase that completes "gave nothing to NODE: ". */

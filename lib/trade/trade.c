@@ -97,6 +97,7 @@ enum iso_status iso_trade_init(void *memory, size_t size, const struct iso_trade
 	trade->edges = (struct trade_edge *)at;
 	trade->peers = config->peers;
 	trade->peer_count = config->peer_count;
+	trade->limits_ucpu = config->limits_ucpu;
 	trade->share = config->share;
 	iso_lease_init(&config->lease, 0, &trade->lease);
 	trade->verify_ns = config->verify_ns;
@@ -159,7 +160,7 @@ enum iso_status iso_trade_open(struct iso_trade *trade, const struct iso_record 
 	}
 	trade->seq = 0;
 	trade->turn = 0;
-	trade->closing = trade->leaving = trade->frozen = trade->vouched = 0;
+	trade->closing = trade->leaving = trade->frozen = trade->withheld = trade->vouched = 0;
 	trade->ended_gen = trade->tombstone_gen = 0;
 	iso_lease_init(&lease, trade->ledger->inc, &trade->lease);
 	assert_valid(trade);
@@ -229,6 +230,7 @@ int64_t iso_trade_allowance(const struct iso_trade *trade, uint32_t index)
 	int64_t left = smaller(most - iso_ledger_under_way(trade->ledger, index),
 			       ISO_UNITS_MAX - (int64_t)edge->sent);
 
+	left = smaller(left, iso_trade_limit_out(trade, index));
 	return left > 0 ? left : 0;
 }
 
@@ -251,6 +253,10 @@ static int64_t decide_on(struct iso_trade *trade, uint32_t k, const struct iso_s
 	}
 	if (!trade_edge_gives(trade, k)) {
 		edge->reason = ISO_SHARE_LEAVING;
+		return 0;
+	}
+	if (iso_trade_limit_out(trade, k) == 0) {
+		edge->reason = ISO_SHARE_LIMIT;
 		return 0;
 	}
 	room_ucpu = smaller(room_ucpu, iso_trade_allowance(trade, k));

@@ -65,6 +65,14 @@ struct iso_trade_config {
 	uint32_t edges_max;     /* peers, and edges that only the journal knows; 0: 64 */
 	const struct iso_trade_peer *peers; /* borrowed for as long as the node is used */
 	uint32_t peer_count;
+	/*
+	 * How far a peer is trusted, >= 0, by index of the edge; INT64_MAX: without limit.
+	 * Since the edge was opened no more is given in net (S - R) than that, and no more
+	 * is taken (R - S): a credit beyond it stays in flight until something goes back.
+	 * Borrowed for as long as the node is used, edges_max of them; they may change between
+	 * two calls.  NULL: no limits.
+	 */
+	const int64_t *limits_ucpu;
 };
 
 /* Bytes for one node; 0 if the configuration is out of range. */
@@ -274,6 +282,8 @@ struct iso_trade_edge {
 	uint64_t last_ns;       /* when the newest message came, to 17 ms; 0: never in this run */
 	struct iso_share_heard heard;           /* valid: the price is known, within T_fresh */
 	double remainder_ucpu;
+	int64_t limit_ucpu;     /* INT64_MAX: none */
+	bool withheld;          /* the peer says that it gave more than the limit lets in */
 	enum iso_share_reason reason;           /* of the last decision */
 };
 

@@ -15,6 +15,8 @@ static enum iso_share_reason obstacle(const struct iso_trade *trade, uint32_t in
 		return ISO_SHARE_HELD;
 	if (!trade_edge_gives(trade, index))
 		return ISO_SHARE_LEAVING;
+	if (iso_trade_limit_out(trade, index) == 0)
+		return ISO_SHARE_LIMIT;
 	return iso_trade_allowance(trade, index) == 0 ? ISO_SHARE_WAITING : ISO_SHARE_SILENT;
 }
 

@@ -165,8 +165,11 @@ enum iso_status iso_trade_receive(struct iso_trade *trade, uint64_t now_ns, uint
 	status = check_envelope(trade, &frame, sender, &index);
 	if (status != ISO_OK)
 		return status;
+
+	uint64_t sent = iso_trade_limit_sent(trade, index, frame.sent);
+
 	status = iso_ledger_heard(ledger, index,
-				  &(struct iso_ledger_news){ .sent = frame.sent,
+				  &(struct iso_ledger_news){ .sent = sent,
 							     .received = frame.received,
 							     .known_inc = frame.echo_inc,
 							     .budget_ucpu = frame.budget_ucpu });
@@ -218,6 +221,14 @@ static uint16_t flags_of(const struct iso_trade *trade, uint32_t index)
 	return (uint16_t)flags;
 }
 
+/* Room in the share, and within the limit: an honest donor sends no more. */
+static int64_t head_of(const struct iso_trade *trade, uint32_t index)
+{
+	int64_t in_ucpu = iso_trade_limit_in(trade, index);
+
+	return trade->head_ucpu < in_ucpu ? trade->head_ucpu : in_ucpu;
+}
+
 enum iso_status iso_trade_message(const struct iso_trade *trade, uint32_t index, uint64_t *ret_peer,
 				  uint8_t ret_bytes[ISO_EDGE_BYTES])
 {
@@ -262,7 +273,7 @@ enum iso_status iso_trade_message(const struct iso_trade *trade, uint32_t index,
 				      .exact_q32 = exact ? trade->offer.price_q32 : 0,
 				      .flags = flags_of(trade, index),
 				      .curvature = trade->offer.curvature,
-				      .head_ucpu = trade->head_ucpu,
+				      .head_ucpu = head_of(trade, index),
 				      .budget_ucpu = ledger->budget_ucpu,
 				      .degree = (uint16_t)trade->degree },
 	    ret_bytes);

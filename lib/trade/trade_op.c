@@ -69,6 +69,7 @@ static void follow(struct iso_trade *trade, const struct iso_op *op, bool was_th
 	trade->closing &= ~((uint64_t)1 << index);
 	trade->leaving &= ~((uint64_t)1 << index);
 	trade->frozen &= ~((uint64_t)1 << index);
+	trade->withheld &= ~((uint64_t)1 << index);
 	edge->dormant = op->kind == ISO_OP_FOLD;
 	/* What a life before may have been promised is not known here. */
 	if (op->kind == ISO_OP_OPEN)

@@ -59,6 +59,7 @@ struct iso_trade {
 	uint32_t edges_max;
 	uint32_t peer_count;
 	const struct iso_trade_peer *peers; /* the caller's */
+	const int64_t *limits_ucpu;     /* the caller's; NULL: none */
 	uint32_t turn;                  /* who decides first in the next tick */
 	uint32_t seq;                   /* of the newest message to everybody */
 	uint64_t now_ns;                /* newest time seen */
@@ -69,6 +70,7 @@ struct iso_trade {
 	uint64_t closing;               /* nothing is sent or taken; a restart forgets it */
 	uint64_t leaving;               /* the peer says that it is */
 	uint64_t frozen;                /* the peer says that it will never give again */
+	uint64_t withheld;              /* the peer says that it gave more than the limit lets in */
 	/* A tombstone goes out for the first edge that hears of a life that has ended. */
 	uint32_t ended_edge, ended_gen; /* heard of since the last commit; 0: none */
 	uint32_t tombstone_edge, tombstone_gen; /* now; 0: none */
@@ -174,6 +176,15 @@ void iso_trade_code_price(struct iso_trade *trade, struct trade_edge *edge);
 
 /* trade.c: what may go out on an edge beside what is under way there. */
 int64_t iso_trade_allowance(const struct iso_trade *trade, uint32_t index);
+
+/*
+ * trade_limit.c: the limit of an edge; what it still lets out and in, INT64_MAX: anything;
+ * and as much of the peer's S as may be taken.
+ */
+int64_t iso_trade_limit(const struct iso_trade *trade, uint32_t index);
+int64_t iso_trade_limit_out(const struct iso_trade *trade, uint32_t index);
+int64_t iso_trade_limit_in(const struct iso_trade *trade, uint32_t index);
+uint64_t iso_trade_limit_sent(struct iso_trade *trade, uint32_t index, uint64_t sent);
 
 /* trade_drain.c: gives away what there is; returns how much. */
 int64_t iso_trade_drain(struct iso_trade *trade);

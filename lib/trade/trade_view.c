@@ -97,6 +97,8 @@ enum iso_status iso_trade_edge(const struct iso_trade *trade, uint32_t index,
 		.last_ns = edge->peer_inc != 0 ? trade->now_ns - trade_age_ns(trade, edge) : 0,
 		.heard = trade_heard(trade, edge),
 		.remainder_ucpu = (double)edge->remainder_ucpu,
+		.limit_ucpu = iso_trade_limit(trade, index),
+		.withheld = trade_bit(trade->withheld, index),
 		.reason = edge->reason,
 	};
 	return ISO_OK;

@@ -76,7 +76,7 @@ static bool current(const struct model_world *world, const struct model_summary 
 	       (node->edge_flags_disk[j] & ISO_EDGE_STATE_FOLDED) == 0;
 }
 
-static const char *check_edge(const struct model_world *world,
+static const char *check_edge(const struct model_cluster *cluster, const struct model_world *world,
 			      const struct model_summary *const nodes[MODEL_NODES], uint32_t i,
 			      uint32_t j, int *sum)
 {
@@ -87,6 +87,9 @@ static const char *check_edge(const struct model_world *world,
 		return NULL;
 	if (known && nodes[i]->sent_disk[j] < nodes[j]->received_most[i])
 		return "I3: more is credited than was durably debited";
+	if (known && cluster->setup.limit != 0 &&
+	    nodes[j]->received_disk[i] - nodes[j]->sent_disk[i] > cluster->setup.limit)
+		return "I6: more came over an edge in net than its limit";
 	*sum += nodes[i]->sent_disk[j] - (known ? nodes[j]->received_disk[i] : 0);
 	return NULL;
 }
@@ -104,7 +107,8 @@ static const char *check_sum(const struct model_cluster *cluster, const struct m
 		if (!over(world, nodes[i], i))
 			sum += nodes[i]->share_disk;
 		for (uint32_t k = 0; k < MODEL_EDGES; k++) {
-			const char *wrong = check_edge(world, nodes, i, model_peer(i, k), &sum);
+			const char *wrong =
+			    check_edge(cluster, world, nodes, i, model_peer(i, k), &sum);
 
 			if (wrong != NULL)
 				return wrong;

@@ -62,6 +62,14 @@ START_TEST(keeps_a_surplus_in_reserve)
 }
 END_TEST
 
+START_TEST(keeps_to_the_limits_of_its_edges)
+{
+	must_hold((struct model_setup){ CLUSTER, .name = "T3 C1, limit 1", .debits = 3,
+					.crashes = 1, .limit = 1 },
+		  100000);
+}
+END_TEST
+
 START_TEST(gives_nothing_when_the_quota_is_stuck)
 {
 	must_hold((struct model_setup){ CLUSTER, .name = "T2 L1, 2 stuck quotas", .debits = 2,
@@ -182,6 +190,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, conserves_three_transfers_through_a_crash);
 	tcase_add_test(tcase, conserves_a_transfer_through_two_crashes);
 	tcase_add_test(tcase, keeps_a_surplus_in_reserve);
+	tcase_add_test(tcase, keeps_to_the_limits_of_its_edges);
 	tcase_add_test(tcase, gives_nothing_when_the_quota_is_stuck);
 	tcase_add_test(tcase, survives_a_failed_fdatasync);
 	tcase_add_test(tcase, halts_for_no_message_that_can_arrive);

@@ -32,7 +32,7 @@ model_tests += %D%/explore %D%/mutants
 # lib/ with rules that can be switched off; these copies are in no other program.
 %C%_mutants_SOURCES = %D%/mutants.c
 nodist_%C%_mutants_SOURCES = %D%/broken_ledger.c %D%/broken_ledger_op.c %D%/broken_lease.c \
-	%D%/broken_record.c %D%/broken_message.c %D%/broken_trade_op.c
+	%D%/broken_record.c %D%/broken_message.c %D%/broken_limit.c %D%/broken_trade_op.c
 %C%_mutants_LDADD = %D%/libmodel.a $(test_libs)
 endif
 mutate = $(AM_V_GEN)$(MKDIR_P) %D% && cd $(srcdir) && \
@@ -50,8 +50,10 @@ mutate_needs = %D%/mutants.sed %D%/mutate.sh
 	$(mutate) lib/ledger/record.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
 %D%/broken_message.c: lib/trade/trade_message.c $(mutate_needs)
 	$(mutate) lib/trade/trade_message.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
+%D%/broken_limit.c: lib/trade/trade_limit.c $(mutate_needs)
+	$(mutate) lib/trade/trade_limit.c >$(abs_builddir)/$@-t && mv $(abs_builddir)/$@-t $(abs_builddir)/$@
 CLEANFILES += %D%/broken_ledger.c %D%/broken_ledger_op.c %D%/broken_lease.c \
-	%D%/broken_record.c %D%/broken_message.c %D%/broken_trade_op.c
+	%D%/broken_record.c %D%/broken_message.c %D%/broken_limit.c %D%/broken_trade_op.c
 
 # The same protocol in Promela, and the lease, which is a matter of time.
 TESTS += %D%/spin.sh

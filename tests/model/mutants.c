@@ -50,6 +50,7 @@ static const struct mutant mutants[] = {
 	{ MODEL_OLDER_SLOT, "recover the older slot", "I3", "I1", 2, 1, 0, 0, 0, 0, 0 },
 	{ MODEL_PASS_OVER, "pass over any damaged slot", "I3", "I1", 1, 2, 0, 0, 1, 0, 0 },
 	{ MODEL_NO_PASS_OVER, "stop at a torn slot", "a journal", "L1", 1, 1, 0, 0, 0, 0, 0 },
+	{ MODEL_LIMIT_FILLS, "credit up to the limit", "I3", "I1", 1, 0, 0, 0, 0, 0, 0 },
 	{ MODEL_NO_GENERATION, "no generation in messages", "I", "I1", 1, 0, 0, 0, 0, 0,
 	  MODEL_DECLARES_REJOINS },
 	{ MODEL_EARLY_EAR, "hear before the first record", "an assertion", NULL, 1, 1, 0, 0, 0, 0,
@@ -123,6 +124,8 @@ static struct model_setup setup_of(const struct mutant *mutant)
 			mutant->script != MODEL_LEAVES && mutant->script != MODEL_LEAVES_BURIES,
 		.delays = mutant->rule == MODEL_WAIT_FROM_HEARD,
 		.torn = true,
+		/* More than is given, or there is nothing to fill. */
+		.limit = mutant->rule == MODEL_LIMIT_FILLS ? 2 : 0,
 		.mutant = mutant->rule,
 	};
 }

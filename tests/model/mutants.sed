@@ -46,6 +46,9 @@
 /^enum iso_status iso_trade_receive(/,/^}/s/return drop(trade, ISO_DROP_HALTED, status);/if (!broken(MODEL_ANSWER_CLOSED) || status != ISO_E_UNKNOWN) &/
 /^enum iso_status iso_trade_message(/,/^}/s/(!trade_edge_live(trade, index) \&\&/(!broken(MODEL_ANSWER_CLOSED) \&\& !trade_edge_live(trade, index) \&\&/
 
+# lib/trade/trade_limit.c
+/^uint64_t iso_trade_limit_sent(/,/^}/s/if (sent - seen <= in)/if (!broken(MODEL_LIMIT_FILLS) \&\& sent - seen <= in)/
+
 # lib/trade/trade_op.c
 /^static enum iso_status may_close(/,/^}/s/if (!trade_bit(trade->closing, index))/if (!trade_bit(trade->closing, index) \&\& !broken(MODEL_GRANTER_FORGETS) \&\& !broken(MODEL_WAIT_FROM_HEARD))/
 /^static enum iso_status may_close(/,/^}/s/return iso_trade_may_close(/return broken(MODEL_CLOSE_EARLY) || iso_trade_may_close(/

@@ -107,7 +107,7 @@ static void fold_prices(const struct model_setup *setup, uint32_t node)
 	trade->degree = 0;
 	trade->received = 0;
 	trade->enforced_ucpu = trade->before_ucpu = 0;
-	trade->vouched = 0;
+	trade->vouched = trade->withheld = 0;
 	trade->op_kind = 0;
 	trade->op_status = ISO_OK;
 	trade->op_moved_ucpu = 0;
@@ -121,6 +121,7 @@ void model_make_process(const struct model_setup *setup, uint32_t node)
 	/* Static and set by fields: what is copied to the memory has no padding left to chance. */
 	static struct iso_trade_peer all_peers[MODEL_NODES][MODEL_EDGES];
 	static struct iso_trade_config config;
+	static int64_t limits[MODEL_EDGES];
 	struct iso_trade_peer *peers = all_peers[node];
 	struct iso_trade *trade;
 	enum iso_status status;
@@ -130,6 +131,7 @@ void model_make_process(const struct model_setup *setup, uint32_t node)
 
 		peers[k].node = model_id(peer);
 		peers[k].gen = 1;
+		limits[k] = setup->limit != 0 ? setup->limit : INT64_MAX;
 	}
 	config.cluster = MODEL_CLUSTER;
 	config.node = model_id(node);
@@ -149,6 +151,7 @@ void model_make_process(const struct model_setup *setup, uint32_t node)
 	config.edges_max = MODEL_EDGES;
 	config.peers = peers;
 	config.peer_count = MODEL_EDGES;
+	config.limits_ucpu = limits;
 	image_bytes = iso_trade_size(&config);
 	assert(image_bytes > 0 && image_bytes <= MODEL_IMAGE_MAX);
 	status = iso_trade_init(live[node].image, MODEL_IMAGE_MAX, &config, &trade);

@@ -59,6 +59,7 @@ enum model_mutant {
 	MODEL_CLOSE_EARLY,	  /* an edge is closed before the lease has run out */
 	MODEL_LEAVE_UNFROZEN,	  /* a node leaves without its neighbours' promise */
 	MODEL_LEAVE_UNHEARD,	  /* a node leaves before what it gave has arrived */
+	MODEL_LIMIT_FILLS,	  /* as much is credited as the limit lets in, given or not */
 
 	/* By the administrator in world.c. */
 	MODEL_PROMISE_LATE,	     /* the budget grows when minting is answered, not before */
@@ -101,6 +102,7 @@ struct model_setup {
 	uint8_t share; /* of every node at first; the budget is three times this */
 	uint8_t floor;
 	uint8_t ceiling;
+	uint8_t limit; /* of every edge, in net; 0: none */
 	uint8_t dark;	/* what the kernel enforces after a power cut */
 	bool torn;	/* a cut may leave half of a slot */
 	bool exact;	/* fold nothing: see node.h */

@@ -93,7 +93,8 @@ static bool begin_giving(const struct model_setup *setup, uint32_t node,
 		if (debits[peer] == 0)
 			continue;
 		if (iso_ledger_find(ledger, model_id(peer), &index) != ISO_OK ||
-		    !trade_edge_gives(trade, index) || debits[peer] > iso_ledger_room(ledger))
+		    !trade_edge_gives(trade, index) || debits[peer] > iso_ledger_room(ledger) ||
+		    debits[peer] > iso_trade_limit_out(trade, index))
 			return false;
 		iso_ledger_debit(ledger, index, debits[peer]);
 	}
