@@ -57,6 +57,7 @@ struct task_struct {
 	struct thread_info thread_info;
 	int pid; /* what user space calls a tid, in the initial namespace */
 	unsigned int __state; /* since 5.14 */
+	unsigned int policy;
 	int on_cpu;
 	int on_rq;
 	struct sched_entity se; /* the sums are kept here for all classes */
@@ -85,5 +86,10 @@ struct bpf_iter__cgroup {
 #pragma clang attribute pop
 
 #define TASK_RUNNING 0
+
+/* Policies are part of the system call interface. */
+#define SCHED_FIFO     1
+#define SCHED_RR       2
+#define SCHED_DEADLINE 6
 
 #endif

@@ -189,6 +189,21 @@ static __always_inline void wait_end(struct meter_cpu *cpu, __u64 now_ns)
 	cpu->wait_sum_ns += (__s64)now_ns;
 }
 
+/* Of the job's task that has run here. */
+static __always_inline void account(struct meter_cpu *cpu, __u64 stint_ns)
+{
+	cpu->on_cpu_ns += stint_ns;
+	if (cpu->running & METER_RUNS_REALTIME)
+		cpu->realtime_ns += stint_ns;
+}
+
+/* One that was lent a priority for a moment is still held by the quota. */
+static __always_inline bool is_realtime(const struct task_struct *task)
+{
+	return task->policy == SCHED_FIFO || task->policy == SCHED_RR ||
+	       task->policy == SCHED_DEADLINE;
+}
+
 /*
  * prev's switch-in went unseen: the kernel skips a program that would nest, and
  * may do so for whole tasks.  The fair class notes where its stint began; for
@@ -216,18 +231,18 @@ static __always_inline void make_up(struct meter_cpu *cpu, struct task_struct *p
 static __always_inline void switch_out(struct meter_cpu *cpu, struct task_struct *prev,
 				       bool preempt, __u64 now_ns)
 {
-	__u32 tid = (__u32)prev->pid, slot = (cpu->running & ~METER_RUNS_JOB) - 1;
+	__u32 tid = (__u32)prev->pid, slot = (cpu->running & METER_RUNS_CLOCK) - 1;
 	struct task_note *note;
 	struct meter_clock *clock;
 
 	if (meter_moved(cpu))
-		cpu->on_cpu_ns += meter_stint_ns(cpu, now_ns);
+		account(cpu, meter_stint_ns(cpu, now_ns));
 	else if (cpu->tid != tid && tid != 0 && cpu->switched_ns != 0)
 		make_up(cpu, prev, now_ns);
 	else if (cpu->running & METER_RUNS_JOB)
-		cpu->on_cpu_ns += prev->se.sum_exec_runtime - cpu->sum_exec_ns;
+		account(cpu, prev->se.sum_exec_runtime - cpu->sum_exec_ns);
 	/* Should its next switch-in go unseen, the thread will know. */
-	if ((cpu->running & ~METER_RUNS_JOB) != 0) {
+	if ((cpu->running & METER_RUNS_CLOCK) != 0) {
 		clock = bpf_map_lookup_elem(&clocks, &slot);
 		if (clock != NULL)
 			clock->started_ns = 0;
@@ -260,7 +275,7 @@ static __always_inline void switch_in(struct meter_cpu *cpu, struct task_struct 
 	if (next->pid == 0)
 		return;
 	if (in_job_cached(cpu, next)) {
-		cpu->running = METER_RUNS_JOB;
+		cpu->running = METER_RUNS_JOB | (is_realtime(next) ? METER_RUNS_REALTIME : 0);
 		cpu->sum_exec_ns = next->se.sum_exec_runtime;
 		cpu->switches += 1;
 	}

@@ -14,8 +14,10 @@
 
 #define METER_SEEN 4 /* a power of two: the verifier wants a mask, not a division */
 
-/* In meter_cpu.running: this bit, and 1 + the slot of the running thread's clock. */
-#define METER_RUNS_JOB 0x80000000u
+/* In meter_cpu.running: these bits, and 1 + the slot of the running thread's clock. */
+#define METER_RUNS_JOB	    0x80000000u
+#define METER_RUNS_REALTIME 0x40000000u /* of the job, and no quota holds it */
+#define METER_RUNS_CLOCK    0x3fffffffu
 
 /*
  * One CPU's account of the job.  The first line belongs to the scheduler hooks
@@ -39,7 +41,7 @@ struct meter_cpu {
 	__s64 waiting;
 	__u64 switches;    /* times a task of the job was switched in */
 	__u32 tid;         /* who runs now, of any job */
-	__u32 running;     /* METER_RUNS_JOB, clock */
+	__u32 running;     /* METER_RUNS_JOB, METER_RUNS_REALTIME, clock */
 
 	__u64 moved_ns;    /* since when moved_tid's membership is moved_in */
 	__u32 moved_tid;   /* 0: nobody */
@@ -50,7 +52,8 @@ struct meter_cpu {
 	__u64 seen_job;
 	__u64 seen_in; /* bit i: seen_id[i] is in it */
 	__u64 seen_id[METER_SEEN];
-	__u64 seen_padding[2];
+	__u64 realtime_ns;   /* the hooks' own as well: part of on_cpu_ns */
+	__u64 seen_padding;
 };
 _Static_assert(sizeof(struct meter_cpu) == 192, "whole cache lines");
 

@@ -207,6 +207,19 @@ void test_cgroup_limit(const struct test_cgroup *group, long quota_us, long peri
 		group->path);
 }
 
+bool test_cgroup_realtime(const struct test_cgroup *group, long us)
+{
+	char text[32], path[PATH_MAX + 32];
+
+	snprintf(path, sizeof(path), "%s/cpu.rt_runtime_us", group->path);
+	if (access(path, F_OK) < 0)
+		return false;
+	snprintf(text, sizeof(text), "%ld", us);
+	require(write_text(group->path, "cpu.rt_runtime_us", text), "write rt_runtime of",
+		group->path);
+	return true;
+}
+
 /* Empties and removes a directory of cgroups, those below it first. */
 static bool remove_tree(const char *path)
 {

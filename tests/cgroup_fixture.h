@@ -30,6 +30,12 @@ void test_cgroup_make_below(struct test_cgroup *ret_group, const struct test_cgr
 /* A whole process (0: the caller), or one thread (v1 only). */
 void test_cgroup_add(const struct test_cgroup *group, pid_t pid);
 
+/*
+ * Lets a group directly below the root have real-time threads, for so much of each
+ * second at most.  False where the kernel does not share such time out among groups.
+ */
+bool test_cgroup_realtime(const struct test_cgroup *group, long us);
+
 /* Into the root of the hierarchy. */
 void test_cgroup_expel(const struct test_cgroup *group, pid_t pid);
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,6 +112,15 @@ void load_hold(const struct load *load)
 		load_wait_ms(2);
 		now_ns = load_cpu_ns(load);
 	} while (now_ns != before_ns);
+}
+
+int load_policy(const struct load *load, int policy)
+{
+	const struct sched_param param = {
+		.sched_priority = sched_get_priority_min(policy),
+	};
+
+	return sched_setscheduler(load->pid, policy, &param) == 0 ? 0 : -errno;
 }
 
 void load_go_on(const struct load *load)

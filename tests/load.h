@@ -30,6 +30,9 @@ void load_stop(struct load *load);
 void load_hold(const struct load *load);
 void load_go_on(const struct load *load);
 
+/* Its first thread gets a policy (SCHED_FIFO, ...); 0 or -errno. */
+int load_policy(const struct load *load, int policy);
+
 /*
  * The kernel's own account: CPU time of the process, of all its threads.  Of a thread
  * that runs it knows the time up to the last tick only (4 ms at 250 Hz): hold it first.

@@ -145,6 +145,7 @@ int meter_read(struct meter *meter, struct meter_reading *ret_reading, struct er
 	 * move a reading by as long as it took.
 	 */
 	now.on_cpu_ns = never_back(meter->last.on_cpu_ns, now.on_cpu_ns);
+	now.realtime_ns = never_back(meter->last.realtime_ns, now.realtime_ns);
 	now.wait_ns = never_back(meter->last.wait_ns, now.wait_ns);
 	now.switches = never_back(meter->last.switches, now.switches);
 	meter->last = now;

@@ -55,6 +55,8 @@ struct meter_reading {
 	uint64_t at_ns;     /* CLOCK_MONOTONIC */
 	uint64_t epoch;     /* differs between two meters: never subtract across epochs */
 	uint64_t on_cpu_ns; /* since the meter was opened, the running stints included */
+	uint64_t realtime_ns; /* part of on_cpu_ns: under a policy that no quota holds;
+				 0 where the source does not know */
 	uint64_t wait_ns;   /* runnable and not running, throttled included; sum over threads */
 	uint64_t switches;  /* 0 where the source does not know */
 };

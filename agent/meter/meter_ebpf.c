@@ -284,14 +284,18 @@ static void copy_cpu(const volatile struct meter_cpu *shared, struct meter_cpu *
 /* Returns how long it took. */
 static uint64_t read_once(const struct meter_ebpf *ebpf, struct meter_reading *ret_reading)
 {
-	uint64_t before_ns = clock_now_ns(), now_ns, waiting = 0, wait_sum_ns = 0;
+	uint64_t before_ns = clock_now_ns(), now_ns, waiting = 0, wait_sum_ns = 0, stint_ns;
 	struct meter_reading reading = { 0 };
 	struct meter_cpu cpu;
 
 	for (uint32_t i = 0; i <= ebpf->cpu_count; i++) {
 		copy_cpu(&ebpf->cpus[i], &cpu);
 		now_ns = clock_now_ns();
-		reading.on_cpu_ns += cpu.on_cpu_ns + meter_stint_ns(&cpu, now_ns);
+		stint_ns = meter_stint_ns(&cpu, now_ns);
+		reading.on_cpu_ns += cpu.on_cpu_ns + stint_ns;
+		reading.realtime_ns += cpu.realtime_ns;
+		if (cpu.running & METER_RUNS_REALTIME)
+			reading.realtime_ns += stint_ns;
 		reading.switches += cpu.switches;
 		waiting += (uint64_t)cpu.waiting;
 		wait_sum_ns += (uint64_t)cpu.wait_sum_ns;

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -240,6 +241,55 @@ START_TEST(agrees_with_the_account_of_the_cgroup)
 }
 END_TEST
 
+/* The quota binds the one and not the other: what each used is known apart. */
+START_TEST(real_time_threads_are_counted_apart)
+{
+	struct meter_reading a, b;
+	struct test_cgroup job;
+	struct load load, realtime;
+	uint64_t kernel_ns;
+	struct meter *meter;
+
+	test_cgroup_make(&job, "realtime");
+	test_cgroup_limit(&job, 2000, 20000);
+	test_cgroup_realtime(&job, 300000);
+	load = load_start(&job, LOAD_BUSY, 1);
+	realtime = load_start(&job, LOAD_BUSY, 1);
+	load_hold(&realtime);
+	meter = measure_open(&job);
+	int r = load_policy(&realtime, SCHED_RR);
+	ck_assert_msg(r == 0, "SCHED_RR: %s", strerror(-r));
+	kernel_ns = load_cpu_ns(&realtime);
+	a = measure_read(meter);
+	load_wait_ms(200);
+	b = measure_read(meter);
+	ck_assert_uint_gt(b.on_cpu_ns, a.on_cpu_ns);
+	ck_assert_uint_eq(b.realtime_ns, 0);
+
+	load_go_on(&realtime);
+	/* Also while it runs and has not been switched out yet. */
+	do
+		load_wait_ms(1);
+	while (measure_read(meter).realtime_ns < 50000000);
+	load_hold(&realtime);
+	/* Back under the quota. */
+	ck_assert_int_eq(load_policy(&realtime, SCHED_OTHER), 0);
+	load_hold(&load);
+	kernel_ns = load_cpu_ns(&realtime) - kernel_ns;
+	b = measure_settled(meter);
+	ck_assert_double_eq_tol((double)b.realtime_ns / (double)kernel_ns, 1, 0.01);
+	ck_assert_uint_gt(b.on_cpu_ns - a.on_cpu_ns, b.realtime_ns);
+	load_go_on(&realtime);
+	load_wait_ms(100);
+	ck_assert_uint_gt(measure_read(meter).on_cpu_ns, b.on_cpu_ns);
+	ck_assert_uint_eq(measure_read(meter).realtime_ns, b.realtime_ns);
+	load_stop(&realtime);
+	load_stop(&load);
+	meter_close(meter);
+	test_cgroup_remove(&job);
+}
+END_TEST
+
 START_TEST(falls_back_to_the_account_of_the_cgroup)
 {
 	struct test_cgroup job;
@@ -311,6 +361,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, two_jobs_do_not_leak_into_each_other);
 	tcase_add_test(tcase, follows_the_job_into_a_new_cgroup);
 	tcase_add_test(tcase, agrees_with_the_account_of_the_cgroup);
+	tcase_add_test(tcase, real_time_threads_are_counted_apart);
 	tcase_add_test(tcase, falls_back_to_the_account_of_the_cgroup);
 	tcase_add_test(tcase, names_the_missing_capability);
 	suite_add_tcase(suite, tcase);
