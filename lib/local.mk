@@ -7,8 +7,10 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/quantity.c %D%/quantity.h \
 	%D%/rng.c %D%/rng.h \
 	%D%/status.c %D%/status.h \
+	%D%/enforce/absence.c %D%/enforce/absence.h \
 	%D%/enforce/demand.c %D%/enforce/demand.h \
 	%D%/enforce/drift.c %D%/enforce/drift.h \
+	%D%/enforce/facts.c %D%/enforce/facts.h \
 	%D%/enforce/property.c %D%/enforce/property.h \
 	%D%/enforce/quota.c %D%/enforce/quota.h \
 	%D%/enforce/quota_phase.c %D%/enforce/quota_phase.h \
