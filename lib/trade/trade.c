@@ -352,9 +352,10 @@ static void change_state(struct iso_trade *trade, const struct iso_trade_input *
 	iso_trade_apply(trade, input->op);
 	iso_trade_freeze(trade);
 	iso_trade_leave(trade);
-	/* Who drains shows the price of one that may own no more than its floor. */
-	trade->box =
-	    (struct iso_box){ floor_ucpu, trade_drains(trade) ? floor_ucpu : input->ceiling_ucpu };
+	/* Who drains or releases shows the price of one that may own no more than its floor. */
+	bool least = trade_drains(trade) || input->release;
+
+	trade->box = (struct iso_box){ floor_ucpu, least ? floor_ucpu : input->ceiling_ucpu };
 }
 
 enum iso_status iso_trade_begin(struct iso_trade *trade, const struct iso_trade_input *input,

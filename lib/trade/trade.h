@@ -159,6 +159,8 @@ struct iso_trade_input {
 	int64_t ceiling_ucpu;   /* configured or effective, whichever is less, now; > 0 */
 	struct iso_cost cost;   /* with this tick's measured demand; passes iso_cost_check() */
 	bool hold;              /* give nothing, e.g. while the cgroup is in conflict */
+	/* Nobody runs here: what is above the floor is offered as what a ceiling leaves over is. */
+	bool release;
 	bool paused;            /* neither give nor have room: the share stays as it is */
 	const struct iso_op *op; /* to apply in this tick; NULL: none; borrowed for the call */
 };

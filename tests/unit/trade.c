@@ -24,7 +24,7 @@ struct side {
 	int64_t enforced_ucpu;
 	int64_t ceiling_ucpu;
 	int64_t demand_ucpu;
-	bool hold, paused;
+	bool hold, paused, release;
 	uint64_t now_ns;
 	uint8_t message[ISO_EDGE_BYTES];
 };
@@ -86,6 +86,7 @@ static struct iso_trade_plan begin(struct side *side)
 			  .demand_ucpu = side->demand_ucpu },
 		.hold = side->hold,
 		.paused = side->paused,
+		.release = side->release,
 	};
 	struct iso_trade_plan plan;
 
@@ -756,6 +757,39 @@ START_TEST(a_ceiling_may_fall_and_rise)
 }
 END_TEST
 
+START_TEST(what_is_released_goes_to_those_who_have_a_use_for_it)
+{
+	set_up();
+	tick(&right);
+	right.release = true;
+	struct iso_trade_plan plan = tick(&right);
+	/* Nothing is taken from it: it stays enforced until somebody wants it. */
+	ck_assert(!plan.lower);
+	ck_assert_int_eq(right.enforced_ucpu, 1000000);
+	ck_assert_int_eq(frame_of(right.message).head_ucpu, 0);
+	left.ceiling_ucpu = 1500000;
+	for (int i = 0; i < 100; i++)
+		exchange();
+	ck_assert_double_eq_tol((double)status_of(&left).share_ucpu, 1500000, 16000);
+	left.ceiling_ucpu = 1900000;
+	for (int i = 0; i < 100; i++)
+		exchange();
+	ck_assert_double_eq_tol((double)status_of(&right).share_ucpu, 100000, 5000);
+
+	/* Where nobody runs at all nothing moves. */
+	left.release = true;
+	for (int i = 0; i < 100; i++)
+		exchange();
+	ck_assert_double_eq_tol((double)status_of(&right).share_ucpu, 100000, 5000);
+
+	left.release = right.release = false;
+	for (int i = 0; i < 60; i++)
+		exchange();
+	ck_assert_double_eq_tol((double)status_of(&right).share_ucpu, 1600000, 5000);
+	audit_proves(0);
+}
+END_TEST
+
 START_TEST(impossible_inputs_change_nothing)
 {
 	struct iso_trade_input input = { .now_ns = TICK_NS,
@@ -923,6 +957,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, edges_that_left_the_configuration_lie_dormant);
 	tcase_add_test(tcase, an_old_journal_stops_the_node);
 	tcase_add_test(tcase, a_ceiling_may_fall_and_rise);
+	tcase_add_test(tcase, what_is_released_goes_to_those_who_have_a_use_for_it);
 	tcase_add_test(tcase, impossible_inputs_change_nothing);
 	tcase_add_test(tcase, a_node_of_64_edges_fits_in_8_KiB);
 	tcase_add_test(tcase, impossible_configurations_are_refused);
