@@ -23,7 +23,7 @@ tar -C "$dir/work" -xf "$tarball"
 cd "$dir/work/$name"
 cp -R etc/debian debian
 rm debian/local.mk debian/build.sh
-chmod +x debian/rules
+chmod +x debian/rules debian/tests/installed
 version=$(dpkg-parsechangelog -S Version)
 [ "${version%-*}" = "${name#isobar-}" ] ||
 	die "etc/debian/changelog is of $version, the tarball is $name"

@@ -7,13 +7,24 @@ debian_files = \
 	%D%/isobar-coordinator.examples \
 	%D%/isobar-coordinator.install \
 	%D%/isobar-coordinator.lintian-overrides \
+	%D%/isobar-coordinator.postinst \
+	%D%/isobar-coordinator.postrm \
+	%D%/isobar-coordinator.prerm \
+	%D%/isobar-exporter.install \
+	%D%/isobar-exporter.lintian-overrides \
 	%D%/isobar-sim.install \
 	%D%/isobar-sim.lintian-overrides \
+	%D%/isobar.README.Debian \
 	%D%/isobar.install \
 	%D%/isobar.lintian-overrides \
+	%D%/isobar.postinst \
+	%D%/isobar.postrm \
+	%D%/isobar.prerm \
 	%D%/not-installed \
 	%D%/rules \
-	%D%/source/format
+	%D%/source/format \
+	%D%/tests/control \
+	%D%/tests/installed
 EXTRA_DIST += $(debian_files) %D%/build.sh
 
 .PHONY: deb
