@@ -10,7 +10,7 @@ void iso_ledger_assert(const struct iso_ledger *ledger)
 {
 	assert(ledger->edge_count <= ledger->edges_max);
 	assert(ledger->edges_max <= ISO_DEGREE_MAX);
-	assert(ledger->phase <= ISO_LEDGER_WRITTEN);
+	assert(ledger->phase <= ISO_LEDGER_UNDONE);
 	if (ledger->phase == ISO_LEDGER_CLOSED)
 		return;
 	assert(iso_ledger_holdings(ledger) >= 0);
@@ -147,6 +147,7 @@ enum iso_status iso_ledger_open(struct iso_ledger *ledger, const struct iso_reco
 	take_edges(ledger, record);
 	/* The new incarnation, and what was read: it may never have reached the disk. */
 	ledger->dirty = true;
+	ledger->begun = false;
 	ledger->phase = ISO_LEDGER_OPENED;
 	iso_ledger_assert(ledger);
 	return ISO_OK;
@@ -404,14 +405,43 @@ void iso_ledger_record(struct iso_ledger *ledger, struct iso_record *ret_record)
 	ledger->phase = ISO_LEDGER_WRITTEN;
 }
 
+bool iso_ledger_undo(struct iso_ledger *ledger)
+{
+	iso_ledger_assert(ledger);
+	assert(ledger->phase == ISO_LEDGER_WRITTEN);
+	ledger->holdings_ucpu = iso_ledger_durable_holdings(ledger);
+	ledger->arriving_ucpu += ledger->credit_ucpu;
+	for (uint32_t k = 0; k < ledger->edge_count; k++) {
+		struct iso_ledger_edge *edge = &ledger->edges[k];
+
+		edge->sent -= edge->debit;
+		edge->unacked -= edge->debit;
+		edge->received -= edge->credit;
+		edge->arriving += edge->credit;
+		edge->flags = edge->durable_flags;
+		edge->debit = edge->credit = 0;
+	}
+	ledger->debit_ucpu = ledger->credit_ucpu = 0;
+	iso_ledger_unapply(ledger);
+	/* Leaving was this tick's; anything else a neighbour has shown, and it stays. */
+	if (ledger->halt == ISO_HALT_LEFT)
+		ledger->halt = ledger->durable_halt;
+	ledger->dirty = !ledger->begun || ledger->halt != ledger->durable_halt;
+	ledger->phase = ledger->begun ? ISO_LEDGER_UNDONE : ISO_LEDGER_OPENED;
+	assert_sums(ledger);
+	return ledger->begun;
+}
+
 void iso_ledger_commit(struct iso_ledger *ledger, uint64_t durable_seq)
 {
+	bool undone = ledger->phase == ISO_LEDGER_UNDONE;
+
 	assert_sums(ledger);
 	if (ledger->phase == ISO_LEDGER_WRITTEN) {
 		assert(durable_seq == ledger->seq + 1);
 	} else {
-		assert(ledger->phase == ISO_LEDGER_READY);
-		assert(!iso_ledger_changed(ledger));
+		assert(ledger->phase == ISO_LEDGER_READY || undone);
+		assert(!iso_ledger_changed(ledger) || undone);
 		assert(durable_seq == ledger->seq);
 	}
 	ledger->seq = durable_seq;
@@ -421,8 +451,11 @@ void iso_ledger_commit(struct iso_ledger *ledger, uint64_t durable_seq)
 	}
 	ledger->debit_ucpu = ledger->credit_ucpu = 0;
 	memset(&ledger->op, 0, sizeof(ledger->op));
-	ledger->durable_halt = ledger->halt;
-	ledger->dirty = false;
+	if (!undone) {
+		ledger->durable_halt = ledger->halt;
+		ledger->dirty = false;
+	}
+	ledger->begun = true;
 	ledger->phase = ISO_LEDGER_IDLE;
 	iso_ledger_assert(ledger);
 }

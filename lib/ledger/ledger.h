@@ -22,7 +22,8 @@
  *     plan:              PLANNING -> LOWERING, READY   must the quota be lowered?
  *     lowered, abort:    LOWERING -> READY
  *     record:            READY -> WRITTEN              if anything changed
- *     commit:            WRITTEN, READY -> IDLE        durable; now messages and raises
+ *     undo:              WRITTEN -> UNDONE, OPENED     the disk took nothing of the record
+ *     commit:            WRITTEN, READY, UNDONE -> IDLE  durable; now messages and raises
  *
  * The order (debit, lower the quota, read it back, record, make durable,
  * raise, send) is enforced by assertions: a call out of turn is a bug.
@@ -37,6 +38,7 @@ enum iso_ledger_phase {
 	ISO_LEDGER_LOWERING, /* the quota must be lowered and read back */
 	ISO_LEDGER_READY,
 	ISO_LEDGER_WRITTEN, /* the record was handed out; it must become durable */
+	ISO_LEDGER_UNDONE,  /* it was not written at all, and this tick never was */
 };
 
 /*
@@ -69,6 +71,7 @@ struct iso_ledger_op {
 	uint64_t last_op;
 	int64_t last_op_ucpu;
 	struct iso_record_edge edge;
+	uint32_t unacked; /* of that edge */
 };
 
 /* Read it freely; only the functions below change it. */
@@ -91,6 +94,7 @@ struct iso_ledger {
 	uint32_t edge_count;
 	enum iso_ledger_phase phase;
 	bool dirty; /* something beside debits, credits and the operation changed */
+	bool begun; /* a record of this incarnation is durable */
 	enum iso_halt durable_halt;
 	struct iso_ledger_op op;
 	/* Sums, kept step by step and asserted against the edges in begin and commit. */
@@ -289,8 +293,20 @@ int64_t iso_ledger_abort(struct iso_ledger *ledger);
 void iso_ledger_record(struct iso_ledger *ledger, struct iso_record *ret_record);
 
 /*
- * WRITTEN -> IDLE with seq of the record that is durable now; READY and not
- * changed -> IDLE with the seq that was durable before.
+ * WRITTEN -> UNDONE: the disk was full, say, and has taken no byte of the record, so
+ * the journal still is what it was.  Then this tick never was: its credits are
+ * heard of and not taken up, its debits, its operation, its freezes and a leave have not
+ * happened.  What a neighbour has shown to be wrong (halt) stays, and asks
+ * for a record again.  To be followed by a commit.
+ *
+ * False, and OPENED again: the record was the first of this incarnation, before which
+ * nothing may be said.  There is nothing to commit, and the next begin tries again.
+ */
+ISO_MUST_USE bool iso_ledger_undo(struct iso_ledger *ledger);
+
+/*
+ * WRITTEN -> IDLE with seq of the record that is durable now; UNDONE, or READY and
+ * not changed, -> IDLE with the seq that was durable before.
  */
 void iso_ledger_commit(struct iso_ledger *ledger, uint64_t durable_seq);
 

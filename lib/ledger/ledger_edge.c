@@ -49,6 +49,20 @@ uint32_t iso_ledger_append(struct iso_ledger *ledger, uint64_t peer, uint32_t pe
 	return index;
 }
 
+void iso_ledger_remove_newest(struct iso_ledger *ledger)
+{
+	uint32_t index = ledger->edge_count - 1, at = 0;
+
+	assert(ledger->edge_count > 0);
+	while (ledger->order[at] != index)
+		at++;
+	for (; at < index; at++)
+		ledger->order[at] = ledger->order[at + 1];
+	ledger->order[index] = 0;
+	ledger->edges[index] = (struct iso_ledger_edge){ 0 };
+	ledger->edge_count = index;
+}
+
 enum iso_status iso_ledger_find(const struct iso_ledger *ledger, uint64_t peer, uint32_t *ret_index)
 {
 	uint32_t low = 0, high = ledger->edge_count;

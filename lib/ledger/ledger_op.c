@@ -177,6 +177,7 @@ static void remember(struct iso_ledger *ledger, enum iso_op_kind kind, uint32_t 
 		.sent = edge->sent - edge->debit,
 		.received = edge->received - edge->credit,
 	};
+	ledger->op.unacked = edge->unacked;
 }
 
 static void change_edge(struct iso_ledger *ledger, const struct effect *effect)
@@ -240,16 +241,37 @@ enum iso_status iso_ledger_apply(struct iso_ledger *ledger, const struct iso_op 
 	return ISO_OK;
 }
 
+void iso_ledger_unapply(struct iso_ledger *ledger)
+{
+	const struct iso_ledger_op *op = &ledger->op;
+
+	if (op->kind == 0)
+		return;
+	if (ledger->edge_count > op->edge_count) {
+		iso_ledger_remove_newest(ledger);
+	} else if (op->index < op->edge_count) {
+		struct iso_ledger_edge *edge = &ledger->edges[op->index];
+
+		edge->peer_gen = op->edge.peer_gen;
+		edge->flags = (uint16_t)op->edge.flags;
+		edge->sent = op->edge.sent;
+		edge->received = op->edge.received;
+		edge->unacked = op->unacked;
+	}
+	ledger->flags = op->flags;
+	ledger->endowment_ucpu = op->endowment_ucpu;
+	ledger->budget_ucpu = op->budget_ucpu;
+	ledger->last_op = op->last_op;
+	ledger->last_op_ucpu = op->last_op_ucpu;
+	memset(&ledger->op, 0, sizeof(ledger->op));
+}
+
 void iso_ledger_unburn(struct iso_ledger *ledger)
 {
 	if (ledger->op.kind != ISO_OP_BURN)
 		return;
 	ledger->holdings_ucpu += ledger->last_op_ucpu;
-	ledger->endowment_ucpu = ledger->op.endowment_ucpu;
-	ledger->budget_ucpu = ledger->op.budget_ucpu;
-	ledger->last_op = ledger->op.last_op;
-	ledger->last_op_ucpu = ledger->op.last_op_ucpu;
-	memset(&ledger->op, 0, sizeof(ledger->op));
+	iso_ledger_unapply(ledger);
 }
 
 void iso_ledger_freeze(struct iso_ledger *ledger, uint32_t index)

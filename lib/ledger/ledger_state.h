@@ -16,8 +16,14 @@ void iso_ledger_assert(const struct iso_ledger *ledger);
 /* A new edge with zero counters; there must be room and none to this peer.  Returns its index. */
 uint32_t iso_ledger_append(struct iso_ledger *ledger, uint64_t peer, uint32_t peer_gen);
 
+/* What was appended last is not there any more. */
+void iso_ledger_remove_newest(struct iso_ledger *ledger);
+
 /* Takes the newest edge into the order by peer. */
 void iso_ledger_file(struct iso_ledger *ledger, uint32_t index);
+
+/* Undoes what the operation of this tick changed, but for x, whatever it is. */
+void iso_ledger_unapply(struct iso_ledger *ledger);
 
 /* The operation of this tick never came, if it is a BURN. */
 void iso_ledger_unburn(struct iso_ledger *ledger);

@@ -398,25 +398,30 @@ enum iso_status iso_trade_lowered(struct iso_trade *trade, int64_t readback_ucpu
 	return iso_ledger_lowered(trade->ledger, readback_ucpu);
 }
 
-void iso_trade_abort(struct iso_trade *trade, struct iso_trade_plan *ret_plan)
+/* Before the debits of this tick are undone. */
+static void forget_debits(struct iso_trade *trade)
 {
-	struct iso_ledger *ledger = trade->ledger;
-	int64_t credited = 0;
-
-	assert_valid(trade);
-	for (uint32_t k = 0; k < ledger->edge_count; k++) {
+	for (uint32_t k = 0; k < trade->ledger->edge_count; k++) {
 		struct trade_edge *edge = &trade->edges[k];
-		double debit_ucpu = (double)ledger->edges[k].debit;
+		double debit_ucpu = (double)trade->ledger->edges[k].debit;
 
-		credited += (int64_t)ledger->edges[k].credit;
 		if (debit_ucpu == 0)
 			continue;
-		/* The flow is still owed, but it must not pile up while the quota is stuck. */
+		/* The flow is still owed, but it must not pile up while nothing can go. */
 		debit_ucpu += (double)edge->remainder_ucpu;
 		edge->remainder_ucpu = debit_ucpu > 1 ? 1 : (float)debit_ucpu;
 		edge->reason = ISO_SHARE_ABORTED;
 	}
 	trade->gave.reason = ISO_SHARE_ABORTED;
+}
+
+void iso_trade_abort(struct iso_trade *trade, struct iso_trade_plan *ret_plan)
+{
+	struct iso_ledger *ledger = trade->ledger;
+	int64_t credited = ledger->credit_ucpu;
+
+	assert_valid(trade);
+	forget_debits(trade);
 	(void)iso_ledger_abort(ledger);
 	if (trade->op_kind == ISO_OP_BURN && trade->op_status == ISO_OK) {
 		trade->op_status = ISO_E_BUSY;
@@ -429,6 +434,17 @@ void iso_trade_record(struct iso_trade *trade, struct iso_record *ret_record)
 {
 	assert_valid(trade);
 	iso_ledger_record(trade->ledger, ret_record);
+}
+
+bool iso_trade_undo(struct iso_trade *trade, struct iso_trade_plan *ret_plan)
+{
+	assert_valid(trade);
+	forget_debits(trade);
+	bool is_begun = iso_ledger_undo(trade->ledger);
+	iso_trade_unapply(trade);
+	*ret_plan = plan_of(trade, 0, 0);
+	ret_plan->record = false;
+	return is_begun;
 }
 
 void iso_trade_code_price(struct iso_trade *trade, struct trade_edge *edge)

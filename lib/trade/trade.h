@@ -26,7 +26,8 @@
  *     if plan.lower         lower the quota to plan.limit_ucpu, READ IT BACK, then
  *                           iso_trade_lowered(); on any failure iso_trade_abort()
  *     if plan.record        iso_trade_record(), write it, fdatasync; a failure is
- *                           final: iso_trade_close() and end
+ *                           final: iso_trade_close() and end, unless the disk has taken
+ *                           nothing of it: iso_trade_undo()
  *     iso_trade_commit()    only now:
  *     raise                 the quota to what commit returned, if it is more than enforced
  *     send                  iso_trade_message() on every edge, also when nothing changed
@@ -200,6 +201,17 @@ void iso_trade_abort(struct iso_trade *trade, struct iso_trade_plan *ret_plan);
 
 /* The record to make durable: encode it with iso_record_encode() or hand it to the journal. */
 void iso_trade_record(struct iso_trade *trade, struct iso_record *ret_record);
+
+/*
+ * Instead of making the record durable: not a byte of it was written, and the journal is
+ * what it was.  As if this tick had done nothing; commit with the seq that was durable
+ * before.  Messages, and with them leases, go on.  What nobody can take up is best not
+ * asked for until the disk is back: input.paused, and no operation.
+ * An operation that this tick had applied has not been: plan.op_status is ISO_E_BUSY.
+ * False: it was the first record of an incarnation.  Then there is no commit, and nobody
+ * hears of this node before a later tick's record is durable.
+ */
+ISO_MUST_USE bool iso_trade_undo(struct iso_trade *trade, struct iso_trade_plan *ret_plan);
 
 /*
  * The record is durable (or plan.record was false).  durable_seq: seq of the

@@ -51,6 +51,10 @@ static void follow(struct iso_trade *trade, const struct iso_op *op, bool was_th
 {
 	uint32_t index = 0;
 
+	trade->closing_before = trade->closing;
+	trade->leaving_before = trade->leaving;
+	trade->frozen_before = trade->frozen;
+	trade->withheld_before = trade->withheld;
 	if (op->kind == ISO_OP_VOID)
 		trade->closing = 0;
 	if (op->kind != ISO_OP_OPEN && op->kind != ISO_OP_CLOSE && op->kind != ISO_OP_FOLD)
@@ -60,6 +64,8 @@ static void follow(struct iso_trade *trade, const struct iso_op *op, bool was_th
 	struct trade_edge *edge = &trade->edges[index];
 
 	assert(status == ISO_OK);
+	trade->op_edge = index;
+	trade->before_op = *edge;
 	if (op->kind == ISO_OP_OPEN && was_there) {
 		edge->dormant = false;
 		return;
@@ -89,6 +95,7 @@ void iso_trade_apply(struct iso_trade *trade, const struct iso_op *op)
 	trade->op_kind = op != NULL ? op->kind : 0;
 	trade->op_status = ISO_OK;
 	trade->op_moved_ucpu = 0;
+	trade->op_edge = UINT32_MAX;
 	if (op == NULL)
 		return;
 
@@ -102,6 +109,21 @@ void iso_trade_apply(struct iso_trade *trade, const struct iso_op *op)
 		trade->op_status = iso_ledger_apply(trade->ledger, op, &trade->op_moved_ucpu);
 	if (trade->op_status == ISO_OK)
 		follow(trade, op, was_there);
+}
+
+void iso_trade_unapply(struct iso_trade *trade)
+{
+	if (trade->op_kind == 0 || trade->op_status != ISO_OK)
+		return;
+	trade->op_status = ISO_E_BUSY;
+	trade->op_moved_ucpu = 0;
+	trade->closing = trade->closing_before;
+	trade->leaving = trade->leaving_before;
+	trade->frozen = trade->frozen_before;
+	trade->withheld = trade->withheld_before;
+	if (trade->op_edge != UINT32_MAX)
+		trade->edges[trade->op_edge] = trade->before_op;
+	trade->op_edge = UINT32_MAX;
 }
 
 void iso_trade_freeze(struct iso_trade *trade)

@@ -82,6 +82,10 @@ struct iso_trade {
 	enum iso_op_kind op_kind;       /* of this tick; 0: none */
 	enum iso_status op_status;
 	int64_t op_moved_ucpu;
+	/* As it was before that operation, should it be undone. */
+	uint32_t op_edge;               /* of which this is; UINT32_MAX: it changed none */
+	struct trade_edge before_op;
+	uint64_t closing_before, leaving_before, frozen_before, withheld_before;
 	struct iso_share_offer offer;   /* as last shown */
 	int64_t head_ucpu;              /* as last shown */
 	uint32_t degree;                /* as last shown */
@@ -191,6 +195,7 @@ int64_t iso_trade_drain(struct iso_trade *trade);
 
 /* trade_op.c */
 void iso_trade_apply(struct iso_trade *trade, const struct iso_op *op);
+void iso_trade_unapply(struct iso_trade *trade);
 void iso_trade_freeze(struct iso_trade *trade);
 void iso_trade_leave(struct iso_trade *trade);
 

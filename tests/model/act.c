@@ -63,6 +63,8 @@ static bool perform(const struct model_setup *setup, uint32_t node,
 	case MODEL_HEARS_AGAIN: return model_receive(setup, node, request->a, &request->message);
 	case MODEL_STICKS: return model_stuck(setup, node);
 	case MODEL_SYNC_FAILS: return model_sync_fails(setup, node, request->a);
+	case MODEL_DISK_FULL:
+		return model_disk_full(setup, node, request->a, &outcome->answer);
 	case MODEL_KILLED: return model_kill(setup, node);
 	case MODEL_KILLED_WRITING: return model_kill_writing(setup, node, request->a);
 	case MODEL_POWER_LOST: return lose_power(setup, node, request);

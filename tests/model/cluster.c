@@ -88,6 +88,7 @@ struct model_cluster *model_cluster_new(const struct model_setup *setup,
 	ret_first->left[LEFT_STUCK] = setup->stuck;
 	ret_first->left[LEFT_FAILURES] = setup->failures;
 	ret_first->left[LEFT_DELAYS] = setup->delays;
+	ret_first->left[LEFT_FULL] = setup->full;
 	model_world_init(setup, &world);
 	ret_first->world = model_keep_world(cluster, &world);
 	return cluster;

@@ -209,7 +209,8 @@ static enum model_kind step_after(enum model_pc pc, bool can_commit)
 static bool undisturbed(const struct expansion *from, const struct model_key *key)
 {
 	return from->cluster->setup.script != MODEL_NO_SCRIPT && key->left[LEFT_CRASHES] == 0 &&
-	       key->left[LEFT_STUCK] == 0 && key->left[LEFT_FAILURES] == 0;
+	       key->left[LEFT_STUCK] == 0 && key->left[LEFT_FAILURES] == 0 &&
+	       key->left[LEFT_FULL] == 0;
 }
 
 static void run_on(const struct expansion *from, uint32_t node, const struct model_key *key,

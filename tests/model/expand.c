@@ -165,6 +165,25 @@ static void try_halves(const struct expansion *from, uint32_t node, enum model_k
 		    from, (struct model_action){ (uint8_t)kind, (uint8_t)node, how, 0, 0 }, &key);
 }
 
+/*
+ * a: what the page cache has of the record: none, as is said.  Should it have some of it,
+ * or two attempts make a whole one, it is durable that a node owns less than it
+ * enforces, until it starts again; but even that does not change the sum.
+ */
+static void try_full(const struct expansion *from, uint32_t node)
+{
+	bool only_sum = from->cluster->setup.only_sum;
+	struct model_key key = model_spend(from, LEFT_FULL, 1);
+	struct model_action action = { MODEL_DISK_FULL, (uint8_t)node, MODEL_LOST, 0, 0 };
+
+	if (!only_sum) {
+		model_try_action(from, action, &key);
+		return;
+	}
+	for (action.a = 0; action.a < MODEL_WRITES; action.a++)
+		model_try_action(from, action, &key);
+}
+
 static void try_faults(const struct expansion *from, uint32_t node)
 {
 	const uint8_t *left = from->key->left;
@@ -178,6 +197,8 @@ static void try_faults(const struct expansion *from, uint32_t node)
 	}
 	if (left[LEFT_FAILURES] > 0 && (pc == MODEL_WRITTEN || pc == MODEL_READ))
 		try_halves(from, node, MODEL_SYNC_FAILS);
+	if (left[LEFT_FULL] > 0 && pc == MODEL_READY)
+		try_full(from, node);
 	if (left[LEFT_CRASHES] == 0)
 		return;
 	key = model_spend(from, LEFT_CRASHES, 1);

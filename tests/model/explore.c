@@ -86,6 +86,20 @@ START_TEST(survives_a_failed_fdatasync)
 }
 END_TEST
 
+START_TEST(undoes_what_a_full_disk_did_not_take)
+{
+	struct model_setup setup = { CLUSTER, .name = "T1 C1 L1, full disk twice", .debits = 1,
+				     .crashes = 1, .losses = 1, .full = 2 };
+
+	must_hold(setup, 10000);
+	/* Had it taken all and only said otherwise, the sum would still be right. */
+	setup.name = "T1 C1, full disk twice, sum";
+	setup.losses = 0;
+	setup.only_sum = true;
+	must_hold(setup, 10000);
+}
+END_TEST
+
 START_TEST(halts_for_no_message_that_can_arrive)
 {
 	must_hold((struct model_setup){ CLUSTER, .name = "T1, nothing folded", .debits = 1,
@@ -148,6 +162,17 @@ static const struct {
 	  600000 },
 	{ { ADMIN_EMPTY, .name = "one leaves, the other is buried", .script = MODEL_LEAVES_BURIES },
 	  280000 },
+	{ { ADMIN, .name = "mint and burn, C1, full disk", .script = MODEL_MINTS_BURNS,
+	    .crashes = 1, .full = 1 },
+	  6000 },
+	{ { ADMIN, .name = "declared burial, T1, full disk", .script = MODEL_DECLARES_DEAD,
+	    .debits = 1, .full = 1 },
+	  10000 },
+	{ { ADMIN_EMPTY, .name = "leave, full disk twice", .script = MODEL_LEAVES, .full = 2,
+	    .late = 1 },
+	  3000 },
+	{ { ADMIN_LEASE, .name = "burial by leases, full disk", .script = MODEL_BURIES, .full = 1 },
+	  60000 },
 	{ { ADMIN, .name = "declared burial, T1 C1", .script = MODEL_DECLARES_DEAD, .debits = 1,
 	    .crashes = 1 },
 	  45000 },
@@ -193,6 +218,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, keeps_to_the_limits_of_its_edges);
 	tcase_add_test(tcase, gives_nothing_when_the_quota_is_stuck);
 	tcase_add_test(tcase, survives_a_failed_fdatasync);
+	tcase_add_test(tcase, undoes_what_a_full_disk_did_not_take);
 	tcase_add_test(tcase, halts_for_no_message_that_can_arrive);
 	tcase_add_loop_test(tcase, conserves_while_the_administrator_works, 0, PROCEDURES);
 	tcase_add_test(tcase, explores_every_procedure);

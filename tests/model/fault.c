@@ -55,6 +55,36 @@ bool model_sync_fails(const struct model_setup *setup, uint32_t node, enum model
 	return true;
 }
 
+bool model_disk_full(const struct model_setup *setup, uint32_t node, enum model_write how,
+		     struct model_answer *ret_answer)
+{
+	struct model_outside *outside = &model_live(node)->outside;
+	struct iso_ledger *ledger = model_ledger(node);
+	struct model_slot *slot, before;
+	struct iso_trade_plan plan;
+	struct model_answer answer;
+
+	if (outside->pc != MODEL_READY || !iso_ledger_changed(ledger))
+		return false;
+	slot = &outside->cache[(ledger->seq + 1) % 2];
+	before = *slot;
+	if (!model_record(setup, node, &answer))
+		return false;
+	*slot = model_written(before, slot, how);
+	if (setup->mutant == MODEL_FULL_GOES_ON) {
+		outside->pc = MODEL_SYNCED;
+		return model_commit(setup, node, ret_answer);
+	}
+	bool is_begun = iso_trade_undo(model_trade(node), &plan);
+	assert(!plan.record && plan.credited_ucpu == 0 && plan.debited_ucpu == 0);
+	if (ledger->last_op < outside->op)
+		outside->op = outside->op_peer = 0;
+	if (outside->op == 0)
+		outside->op_moved = 0;
+	outside->pc = is_begun ? MODEL_READY : MODEL_OPENED;
+	return !is_begun || model_commit(setup, node, ret_answer);
+}
+
 bool model_kill(const struct model_setup *setup, uint32_t node)
 {
 	uint8_t pc = model_live(node)->outside.pc;

@@ -14,6 +14,10 @@
 /^enum iso_status iso_ledger_lowered(/,/^}/s/if (readback_ucpu > iso_ledger_limit(ledger))/if (!broken(MODEL_ANY_READBACK) \&\& readback_ucpu > iso_ledger_limit(ledger))/
 /^int64_t iso_ledger_abort(/,/^}/s/edge->sent -= edge->debit;/edge->sent -= broken(MODEL_ABORT_KEEPS) ? 0 : edge->debit;/
 /^int64_t iso_ledger_abort(/,/^}/s/holdings_ucpu += undone;/holdings_ucpu += broken(MODEL_ABORT_KEEPS) ? 0 : undone;/
+/^bool iso_ledger_undo(/,/^}/s/ledger->holdings_ucpu = iso_ledger_durable_holdings(ledger);/ledger->holdings_ucpu = iso_ledger_durable_holdings(ledger) + (broken(MODEL_UNDO_CREDITS) ? ledger->credit_ucpu : 0);/
+/^bool iso_ledger_undo(/,/^}/s/ledger->arriving_ucpu += ledger->credit_ucpu;/if (!broken(MODEL_UNDO_CREDITS)) &/
+/^bool iso_ledger_undo(/,/^}/s/edge->received -= edge->credit;/edge->received -= broken(MODEL_UNDO_CREDITS) ? 0 : edge->credit;/
+/^bool iso_ledger_undo(/,/^}/s/edge->arriving += edge->credit;/edge->arriving += broken(MODEL_UNDO_CREDITS) ? 0 : edge->credit;/
 /^static void fill_record(/,/^}/s/ret_record->last_op = ledger->last_op;/ret_record->last_op = broken(MODEL_OPID_SEPARATE) \&\& ledger->op.kind != 0 ? ledger->op.last_op : ledger->last_op;/
 /^int64_t iso_ledger_target(/,/^}/s/iso_ledger_holdings(ledger),/iso_ledger_holdings(ledger) + (broken(MODEL_BURN_LATE) \&\& ledger->op.kind == ISO_OP_BURN ? ledger->last_op_ucpu : 0),/
 /^bool iso_ledger_edge_open(/,/^}/s/flags == 0/flags \/ (broken(MODEL_DEBIT_CLOSED) ? 2u * ISO_EDGE_STATE_CLOSED : 1u) == 0/
@@ -24,6 +28,7 @@
 /^enum iso_status iso_ledger_apply(/,/^}/s/if (op->id <= ledger->last_op)/if (op->id <= ledger->last_op \&\& !broken(MODEL_OP_AGAIN))/
 /^enum iso_status iso_ledger_apply(/,/^}/s/ledger->last_op = op->id;/if (!broken(MODEL_VOID_FORGETS) || op->kind != ISO_OP_VOID) &/
 /^void iso_ledger_unburn(/,/^}/s/if (ledger->op.kind != ISO_OP_BURN)/if (broken(MODEL_BURN_KEPT) || ledger->op.kind != ISO_OP_BURN)/
+/^void iso_ledger_unapply(/,/^}/s/ledger->last_op = op->last_op;/if (!broken(MODEL_UNDO_NUMBER)) &/
 /^static enum iso_status fold_edge(/,/^}/s/effect->endowment_ucpu = /&broken(MODEL_FOLD_FORGETS) ? 0 : /
 /^static enum iso_status fold_edge(/,/^}/s/edge->sent = edge->received = 0;/if (!broken(MODEL_FOLD_KEEPS)) &/
 /^static enum iso_status fold_edge(/,/^}/s/edge->flags = ISO_EDGE_STATE_FOLDED;/edge->flags = broken(MODEL_NO_TOMBSTONE) ? 0 : ISO_EDGE_STATE_FOLDED;/

@@ -79,6 +79,28 @@ static void fold_lease(const struct model_setup *setup, uint32_t node, struct is
 		lease->deadline_ns = MODEL_NOW_NS + MODEL_LEASE_NS;
 }
 
+/* What would be undone is of use only while it can be. */
+static void fold_op(const struct model_setup *setup, struct iso_trade *trade)
+{
+	bool can_undo = setup->full != 0 && trade->ledger->op.kind != 0;
+
+	if (can_undo && trade->op_edge != UINT32_MAX) {
+		bool leases = model_leases(setup) && trade->before_op.peer_inc != 0;
+
+		fold_edge(setup, leases, &trade->before_op);
+	} else {
+		memset(&trade->before_op, 0, sizeof(trade->before_op));
+	}
+	if (can_undo)
+		return;
+	trade->op_kind = 0;
+	trade->op_status = ISO_OK;
+	trade->op_moved_ucpu = 0;
+	trade->op_edge = 0;
+	trade->closing_before = trade->leaving_before = trade->frozen_before = 0;
+	trade->withheld_before = 0;
+}
+
 static void fold_prices(const struct model_setup *setup, uint32_t node)
 {
 	struct iso_trade *trade = model_trade(node);
@@ -108,9 +130,7 @@ static void fold_prices(const struct model_setup *setup, uint32_t node)
 	trade->received = 0;
 	trade->enforced_ucpu = trade->before_ucpu = 0;
 	trade->vouched = trade->withheld = 0;
-	trade->op_kind = 0;
-	trade->op_status = ISO_OK;
-	trade->op_moved_ucpu = 0;
+	fold_op(setup, trade);
 	if (trade->ended_gen == 0)
 		trade->ended_edge = 0;
 }

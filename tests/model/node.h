@@ -182,6 +182,9 @@ bool model_stuck(const struct model_setup *setup, uint32_t node);
 bool model_record(const struct model_setup *setup, uint32_t node, struct model_answer *ret_answer);
 bool model_sync(const struct model_setup *setup, uint32_t node);
 bool model_sync_fails(const struct model_setup *setup, uint32_t node, enum model_write how);
+/* The disk takes this of the record, says none, and the tick is undone and ends. */
+bool model_disk_full(const struct model_setup *setup, uint32_t node, enum model_write how,
+		     struct model_answer *ret_answer);
 bool model_raise_early(const struct model_setup *setup, uint32_t node);
 bool model_commit(const struct model_setup *setup, uint32_t node, struct model_answer *ret_answer);
 bool model_admit(const struct model_setup *setup, uint32_t node, const struct model_op *op,

@@ -94,6 +94,10 @@ void model_print_action(FILE *out, struct model_action action)
 	case MODEL_SYNC_FAILS:
 		fprintf(out, "fdatasync fails at node %u; the record %s\n", node, half(action.a));
 		break;
+	case MODEL_DISK_FULL:
+		fprintf(out, "node %u finds its disk full; the record %s\n", node,
+			half(action.a));
+		break;
 	case MODEL_SENDS: fprintf(out, "node %u sends to node %u\n", node, action.a); break;
 	case MODEL_RECEIVES:
 	case MODEL_HEARS_AGAIN:

@@ -62,6 +62,8 @@ static const struct model_setup setups[] = {
 	{ CLUSTER, .name = "T2 C2, 1 failed fdatasync", .debits = 2, .crashes = 2, .failures = 1 },
 	{ CLUSTER, .name = "T1 C2 L1, 1 failed fdatasync", .debits = 1, .crashes = 2, .losses = 1,
 	  .failures = 1 },
+	{ CLUSTER, .name = "T2 C1 L1, full disk twice", .debits = 2, .crashes = 1, .losses = 1,
+	  .full = 2 },
 	{ CLUSTER, .name = "T1 L1, nothing folded", .debits = 1, .losses = 1, .exact = true },
 	{ CLUSTER, .name = "mint and burn, T2 C1", .script = MODEL_MINTS_BURNS, .late = 1,
 	  .debits = 2, .crashes = 1 },
@@ -129,7 +131,7 @@ static bool set(struct model_setup *setup, const char *argument)
 		{ "share", &setup->share },	  { "floor", &setup->floor },
 		{ "ceiling", &setup->ceiling },	  { "dark", &setup->dark },
 		{ "script", &setup->script },	  { "late", &setup->late },
-		{ "delays", &setup->delays },
+		{ "delays", &setup->delays },	  { "full", &setup->full },
 	};
 	size_t length = strcspn(argument, "=");
 

@@ -20,6 +20,7 @@ enum model_mutant {
 	MODEL_IGNORE_STUCK,	 /* the quota could not be lowered; the ledger is told it was */
 	MODEL_NO_RESYNC,	 /* a restart writes over one slot while the other is unsynced */
 	MODEL_SYNC_AGAIN,	 /* a failed fdatasync is tried again, and succeeds */
+	MODEL_FULL_GOES_ON,	 /* a record that the full disk did not take counts as durable */
 	MODEL_AMOUNTS,		 /* messages carry the last transfer, not the total */
 	MODEL_NO_RETRANSMISSION, /* a total is sent once, right after its record */
 
@@ -34,6 +35,8 @@ enum model_mutant {
 	MODEL_NEVER_LOWER,	  /* a plan never asks for a lower quota */
 	MODEL_ANY_READBACK,	  /* the quota as read back is not compared */
 	MODEL_ABORT_KEEPS,	  /* an abort does not undo the debits */
+	MODEL_UNDO_CREDITS,	  /* what a full disk undoes keeps the credits */
+	MODEL_UNDO_NUMBER,	  /* ... or the number of the operation */
 	MODEL_NO_FLOOR,		  /* a donor gives what it needs itself */
 	MODEL_NO_CEILING,	  /* the surplus is enforced */
 	MODEL_OLDER_SLOT,	  /* recovery takes the older of two whole slots */
@@ -97,6 +100,7 @@ struct model_setup {
 	uint8_t losses;	  /* L: times that all messages of one direction are erased */
 	uint8_t stuck;	  /* times that a quota cannot be lowered */
 	uint8_t failures; /* times that fdatasync fails */
+	uint8_t full;	  /* times that the disk takes nothing of a record */
 	uint8_t delays;	  /* times that the candidate hears nobody until its lease runs out */
 	uint8_t debit_max;
 	uint8_t share; /* of every node at first; the budget is three times this */

@@ -254,7 +254,8 @@ bool model_commit(const struct model_setup *setup, uint32_t node, struct model_a
 			(outside->pc == MODEL_WRITTEN && setup->mutant == MODEL_SEND_EARLY);
 	int64_t entitled;
 
-	if (!recorded && (outside->pc != MODEL_READY || iso_ledger_changed(ledger)))
+	if (!recorded && (outside->pc != MODEL_READY ||
+			  (iso_ledger_changed(ledger) && ledger->phase != ISO_LEDGER_UNDONE)))
 		return false;
 	for (uint32_t k = 0; k < ledger->edge_count; k++) {
 		uint8_t debit = (uint8_t)ledger->edges[k].debit;

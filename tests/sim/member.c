@@ -234,6 +234,7 @@ static struct world_setup chaos(uint64_t seed)
 	setup.partition = 0.03;
 	setup.change = 0.02;
 	setup.stuck = 0.03;
+	setup.full = 0.03;
 	setup.stall = 0.001;
 	setup.admin = 0.5;
 	return setup;

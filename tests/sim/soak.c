@@ -74,6 +74,7 @@ static struct world_setup setup_of(uint64_t seed, const struct settings *setting
 		.partition = 0.05,
 		.change = 0.02,
 		.stuck = 0.05,
+		.full = 0.05,
 		.lease_s = 5,
 		.office = 0.5,
 	};

@@ -31,6 +31,7 @@ static struct world_setup chaos(uint64_t seed)
 	setup.partition = 0.05;
 	setup.change = 0.02;
 	setup.stuck = 0.05;
+	setup.full = 0.05;
 	return setup;
 }
 
@@ -180,7 +181,7 @@ END_TEST
 
 START_TEST(conserves_every_unit_in_chaos)
 {
-	uint64_t kills[8] = { 0 }, powers[8] = { 0 }, torn = 0, aborts = 0;
+	uint64_t kills[8] = { 0 }, powers[8] = { 0 }, torn = 0, aborts = 0, undone = 0;
 
 	for (int run = 0; run < test_runs(8); run++) {
 		struct world_setup setup = chaos(test_seed_base() + (uint64_t)run);
@@ -197,6 +198,7 @@ START_TEST(conserves_every_unit_in_chaos)
 		}
 		torn += world_counts(world)->torn;
 		aborts += world_counts(world)->aborts;
+		undone += world_counts(world)->undone;
 		ck_assert_uint_gt(world_counts(world)->debits, 100);
 		world = world_free(world);
 	}
@@ -206,6 +208,7 @@ START_TEST(conserves_every_unit_in_chaos)
 	}
 	ck_assert_uint_gt(torn, 0);
 	ck_assert_uint_gt(aborts, 0);
+	ck_assert_uint_gt(undone, 0);
 }
 END_TEST
 

@@ -289,6 +289,7 @@ void world_calm(struct world *world)
 	world->setup.admin = 0;
 	memset(world->cut, 0, sizeof(world->cut));
 	world->setup.stuck = 0;
+	world->setup.full = 0;
 }
 
 const char *world_violation(const struct world *world)

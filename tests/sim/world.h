@@ -82,6 +82,7 @@ struct world_setup {
 	double partition;       /* probability per second */
 	double change;          /* probability per second that a node's demand or ceiling changes */
 	double stuck;           /* probability that lowering a quota fails */
+	double full;            /* probability that the disk takes nothing of a record */
 	double lease_s;         /* 0: no leases */
 	double drift;           /* clock rates are 1 +- this; 0: 0.01 */
 	double stall;           /* probability per step that an agent stops, for about a lease */
@@ -94,6 +95,7 @@ struct world_counts {
 	uint64_t events, messages, lost, duplicated, credits, debits, quota_writes, aborts;
 	uint64_t transfers; /* debits, each edge by itself */
 	uint64_t kills[8], powers[8];   /* per step at which the node was */
+	uint64_t undone;
 	uint64_t partitions, audits, skewed, reread, torn;
 	uint64_t stalls, guard_lowered, guard_refused, tombstones;
 	uint64_t done[WORLD_ORDERS];    /* orders that were carried out to their end */

@@ -135,6 +135,20 @@ static void step_lower(struct world *world, uint32_t i)
 	next_step(world, i, STEP_WRITE, 0.0002 + world_exponential(world, 0.0005));
 }
 
+/* The disk is full.  Before the first record of an incarnation there is nothing to commit. */
+static void undo(struct world *world, uint32_t i)
+{
+	struct node *node = &world->nodes[i];
+
+	world->counts.undone++;
+	if (iso_trade_undo(node->trade, &node->plan)) {
+		next_step(world, i, STEP_COMMIT, 0.0001);
+		return;
+	}
+	node->carried = false;
+	next_step(world, i, STEP_IDLE, TICK_S * (0.8 + 0.4 * world_unit(world)));
+}
+
 static void step_write(struct world *world, uint32_t i)
 {
 	struct node *node = &world->nodes[i];
@@ -143,6 +157,10 @@ static void step_write(struct world *world, uint32_t i)
 	node->written_seq = node->durable_seq;
 	if (node->plan.record) {
 		iso_trade_record(node->trade, &record);
+		if (world_chance(world, world->setup.full)) {
+			undo(world, i);
+			return;
+		}
 		iso_record_encode(&record, node->cache + record.seq % 2 * ISO_SLOT_BYTES);
 		for (uint32_t k = 0; k < record.edge_count; k++)
 			world->counts.transfers +=

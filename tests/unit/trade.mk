@@ -2,10 +2,11 @@
 unit_tests += %D%/audit %D%/cost %D%/edge %D%/journal %D%/lease %D%/ledger %D%/quant \
 	%D%/record %D%/share %D%/site %D%/trade %D%/trade_limit %D%/trade_op
 unit_tests += %D%/page %D%/page_json %D%/penalty %D%/second %D%/second_price %D%/vectors %D%/vectors_train
-unit_tests += %D%/audit_terms %D%/registry_look %D%/ledger_admit %D%/ledger_life %D%/ledger_op %D%/ledger_sum
+unit_tests += %D%/audit_terms %D%/registry_look %D%/ledger_admit %D%/ledger_life %D%/ledger_op %D%/ledger_sum %D%/ledger_undo
 %C%_ledger_admit_SOURCES = %D%/ledger_admit.c %D%/ledger_one.c %D%/ledger_one.h
 %C%_ledger_life_SOURCES = %D%/ledger_life.c %D%/ledger_one.c %D%/ledger_one.h
 %C%_ledger_op_SOURCES = %D%/ledger_op.c %D%/ledger_one.c %D%/ledger_one.h
+%C%_ledger_undo_SOURCES = %D%/ledger_undo.c %D%/ledger_one.c %D%/ledger_one.h
 %C%_second_SOURCES = %D%/second.c %D%/second.h
 %C%_second_price_SOURCES = %D%/second_price.c %D%/second.h
 EXTRA_DIST += \
