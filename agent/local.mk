@@ -100,6 +100,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/node/node.c %D%/node/node.h %D%/node/node_private.h \
 	%D%/node/node_admin.c \
 	%D%/node/node_conf.c \
+	%D%/node/node_disk.c \
 	%D%/node/node_history.c \
 	%D%/node/node_net.c \
 	%D%/node/node_ops.c \

@@ -256,6 +256,7 @@ json_t *status_json(const struct status *status)
 	put_identity(json, status);
 	put_limits(json, status);
 	put_measured(json, status);
+	put(json, "journal_error", text(status->journal_error));
 	put(json, "journal_writes", number(status->journal_writes));
 	put(json, "last_decision", text(status->last_decision));
 	put(json, "notes", notes_json(status));

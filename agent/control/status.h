@@ -77,6 +77,7 @@ struct status {
 	double uptime_s;
 	int64_t ticks, journal_writes, quota_writes;
 	const char *last_decision;
+	const char *journal_error; /* why it cannot be written now; NULL: it can */
 	const char *reload; /* outcome of the last one; NULL: none since the start */
 
 	const struct status_neighbour *neighbours;

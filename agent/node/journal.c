@@ -22,6 +22,8 @@ struct journal {
 	int fd;
 	struct journal_io io;
 	bool failed;	/* what the disk holds is unknown: never write again */
+	uint64_t seq;	/* of the newest record */
+	uint8_t slots[ISO_JOURNAL_BYTES]; /* what they hold */
 	char path[256]; /* for messages */
 };
 
@@ -51,17 +53,27 @@ static void close_fd(int *fd)
 		close(*fd);
 }
 
-/* A call that was interrupted is repeated; one that wrote a part goes on behind it. */
+/*
+ * A call that was interrupted is repeated; one that wrote a part goes on behind it.
+ * *ret_touched: some of it was written, or may have been.
+ */
 static int write_all(const struct journal_io *io, int fd, const uint8_t *bytes, size_t size,
-		     off_t offset)
+		     off_t offset, bool *ret_touched)
 {
+	*ret_touched = false;
 	while (size > 0) {
 		ssize_t n = io->pwrite(io->context, fd, bytes, size, offset);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
+		if (n <= 0) {
+			int r = n < 0 ? -errno : -EIO;
+
+			/* Refused before anything was done; others may be of the disk. */
+			*ret_touched |= r != -ENOSPC && r != -EDQUOT && r != -EROFS;
+			return r;
+		}
+		*ret_touched = true;
 		bytes += n;
 		offset += n;
 		size -= (size_t)n;
@@ -79,6 +91,7 @@ static int write_fresh(const struct journal_io *io, int fd, const struct iso_rec
 {
 	uint8_t bytes[ISO_JOURNAL_BYTES];
 	struct iso_record copy = *record;
+	bool touched;
 	int r;
 
 	/* Both slots valid from the first, so that a damaged one can always be told. */
@@ -86,7 +99,7 @@ static int write_fresh(const struct journal_io *io, int fd, const struct iso_rec
 		copy.seq = seq;
 		iso_record_encode(&copy, bytes + seq % 2 * ISO_SLOT_BYTES);
 	}
-	r = write_all(io, fd, bytes, sizeof(bytes), 0);
+	r = write_all(io, fd, bytes, sizeof(bytes), 0, &touched);
 	return r == 0 ? sync_fd(io, fd) : r;
 }
 
@@ -149,17 +162,16 @@ static int read_slots(const struct journal *journal, uint8_t bytes[ISO_JOURNAL_B
 	return 0;
 }
 
-static int recover(const struct journal *journal, uint64_t cluster, uint64_t node,
+static int recover(struct journal *journal, uint64_t cluster, uint64_t node,
 		   struct iso_record *ret_record, struct error *reterr)
 {
-	uint8_t bytes[ISO_JOURNAL_BYTES];
 	struct iso_record record;
-	int r = read_slots(journal, bytes, reterr);
+	int r = read_slots(journal, journal->slots, reterr);
 
 	if (r < 0)
 		return r;
 
-	enum iso_status status = iso_record_recover(bytes, &record);
+	enum iso_status status = iso_record_recover(journal->slots, &record);
 
 	if (status == ISO_E_VERSION)
 		return error_set(reterr, -EUCLEAN,
@@ -186,6 +198,7 @@ static int recover(const struct journal *journal, uint64_t cluster, uint64_t nod
 	r = sync_fd(&journal->io, journal->fd);
 	if (r < 0)
 		return error_errno(reterr, r, "make journal '%s' durable", journal->path);
+	journal->seq = record.seq;
 	*ret_record = record;
 	return 0;
 }
@@ -232,30 +245,57 @@ fail:
 	return r;
 }
 
-int journal_write(struct journal *journal, const struct iso_record *record, struct error *reterr)
+/* what: for messages.  The slot holds the bytes from then on, and durably. */
+static int write_slot(struct journal *journal, uint64_t seq, const uint8_t *slot, const char *what,
+		      struct error *reterr)
 {
-	uint8_t slot[ISO_SLOT_BYTES];
-	int r;
+	size_t offset = seq % 2 * ISO_SLOT_BYTES;
+	bool touched;
 
 	if (journal->failed)
 		return error_set(reterr, -EIO,
 				 "journal '%s' failed before; nothing more is written to it",
 				 journal->path);
-	iso_record_encode(record, slot);
-	r = write_all(&journal->io, journal->fd, slot, sizeof(slot),
-		      (off_t)(record->seq % 2 * ISO_SLOT_BYTES));
+	int r = write_all(&journal->io, journal->fd, slot, ISO_SLOT_BYTES, (off_t)offset, &touched);
 	if (r < 0)
-		error_errno(reterr, r, "write record %" PRIu64 " to journal '%s'", record->seq,
-			    journal->path);
+		error_errno(reterr, r, "write %s to journal '%s'", what, journal->path);
 	if (r == 0) {
 		crash_point("recorded");
 		r = sync_fd(&journal->io, journal->fd);
 		if (r < 0)
-			error_errno(reterr, r, "make record %" PRIu64 " in journal '%s' durable",
-				    record->seq, journal->path);
+			error_errno(reterr, r, "make %s in journal '%s' durable", what,
+				    journal->path);
 	}
-	journal->failed = r < 0;
+	journal->failed = r < 0 && touched;
+	if (r == 0 && slot != journal->slots + offset)
+		memcpy(journal->slots + offset, slot, ISO_SLOT_BYTES);
 	return r;
+}
+
+int journal_write(struct journal *journal, const struct iso_record *record, struct error *reterr)
+{
+	uint8_t slot[ISO_SLOT_BYTES];
+	char what[40];
+
+	iso_record_encode(record, slot);
+	(void)snprintf(what, sizeof(what), "record %" PRIu64, record->seq);
+	int r = write_slot(journal, record->seq, slot, what, reterr);
+	if (r == 0)
+		journal->seq = record->seq;
+	return r;
+}
+
+int journal_probe(struct journal *journal, struct error *reterr)
+{
+	uint64_t seq = journal->seq + 1;
+
+	return write_slot(journal, seq, journal->slots + seq % 2 * ISO_SLOT_BYTES, "a slot",
+			  reterr);
+}
+
+bool journal_is_whole(const struct journal *journal)
+{
+	return !journal->failed;
 }
 
 struct journal *journal_close(struct journal *journal)

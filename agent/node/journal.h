@@ -2,6 +2,7 @@
 #ifndef ISO_JOURNAL_H
 #define ISO_JOURNAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -46,12 +47,25 @@ int journal_open(int dir_fd, const char *dir_path, const struct journal_io *io, 
 		 struct error *reterr);
 
 /*
- * Writes the older slot and makes it durable.  Any failure is final: nobody
+ * Writes the older slot and makes it durable.  A failure is final: nobody
  * can know what the disk holds, a second fdatasync could succeed without
  * having written, so this journal refuses every further write with -EIO.
  * The caller closes the trading core and ends, with the quota lowered.
+ * But for one: journal_is_whole().
  */
 int journal_write(struct journal *journal, const struct iso_record *record, struct error *reterr);
+
+/*
+ * After a failure: the disk was full, over its quota or read-only and took not a byte,
+ * so the journal is what it was before, and a later write may be tried.
+ */
+bool journal_is_whole(const struct journal *journal);
+
+/*
+ * Whether it can be written again: the older slot as it is, durably.  What was the newest
+ * record still is.  Fails as journal_write() does.
+ */
+int journal_probe(struct journal *journal, struct error *reterr);
 
 /* Releases the lock; NULL is fine; returns NULL. */
 struct journal *journal_close(struct journal *journal);

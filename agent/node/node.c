@@ -169,9 +169,22 @@ static uint64_t first_ucpu(const struct node *node, const struct iso_record *rec
 	return has_share ? node->conf->floor_ucpu : (uint64_t)node_least_ucpu(node);
 }
 
+int node_begin(struct node *node, struct error *reterr)
+{
+	struct host_config host_config = {
+		.conf = node->conf, .loop = node->loop, .job = node->job,
+	};
+	int r = node_open_net(node, reterr);
+
+	crash_point("linked");
+	if (r == 0 && conf_trains(node->conf))
+		r = host_open(&host_config, &node->host, reterr);
+	node->is_public = r == 0;
+	return r;
+}
+
 static int open_all(struct node *node, struct error *reterr)
 {
-	struct host_config host_config = { .conf = node->conf, .loop = node->loop };
 	struct iso_record record;
 	int r = open_control(node, reterr); /* first: its lock is the instance's */
 
@@ -192,11 +205,9 @@ static int open_all(struct node *node, struct error *reterr)
 	node_tick(node, clock_now_ns());
 	if (node->failed)
 		return error_set(reterr, -EIO, "the journal cannot be written");
-	r = node_open_net(node, reterr);
-	crash_point("linked");
-	host_config.job = node->job;
-	if (r == 0 && conf_trains(node->conf))
-		r = host_open(&host_config, &node->host, reterr);
+	/* With a full disk they hear of us later; what counts is that the limit is enforced. */
+	if (node->is_begun)
+		r = node_begin(node, reterr);
 	if (r == 0)
 		r = open_timer(node, reterr);
 	return r;

@@ -132,6 +132,8 @@ const struct iso_op *node_op_next(struct node *node)
 
 		if (op->id <= trade.last_op) {
 			answer(node, again(node, op->id));
+		} else if (node_is_stuck(node)) {
+			answer(node, busy(tick_ms(node), "%s", node->stuck_reason));
 		} else if (op->gen != trade.gen) {
 			char why[96];
 
@@ -169,6 +171,8 @@ static json_t *not_yet(const struct node *node, const struct opjson_op *op)
 	struct iso_trade_status status;
 	uint64_t left_ms;
 
+	if (node_is_stuck(node))
+		return busy(tick_ms(node), "%s", node->stuck_reason);
 	switch (op->op.kind) {
 	case ISO_OP_CLOSE:
 		left_ms = close_in_ms(node, op->op.peer);
@@ -314,8 +318,10 @@ static json_t *begin_generation(struct node *node, const struct iso_ledger_admis
 	if (status != ISO_OK)
 		return explain_admission(node, status, trade);
 	crash_point("admitting");
-	/* From here on a failure leaves open what is on the disk: no answer is the true one. */
 	if (journal_write(node->journal, &record, &error) < 0) {
+		if (journal_is_whole(node->journal))
+			return control_refuse("%s; nothing has changed", error.text);
+		/* What is on the disk is open: no answer is the true one. */
 		node_fail(node, error.text);
 		return NULL;
 	}

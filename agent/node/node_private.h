@@ -63,6 +63,11 @@ struct node {
 	uint64_t ticks;
 	uint64_t journal_writes;
 	bool failed;
+	bool is_begun;           /* this incarnation is durable: others may hear of it */
+	bool is_public;          /* and they do: node_begin() */
+	uint64_t stuck_ns;       /* since when the journal's disk takes nothing; 0: it does */
+	char stuck_reason[256];  /* what the disk says */
+	char stuck_text[384];    /* with what that means, for the status */
 	bool is_frozen;          /* an administrator has stopped trading */
 	struct node_op ops[NODE_OPS_MAX]; /* the oldest first */
 	unsigned op_count;
@@ -149,6 +154,21 @@ void node_history_note(struct node *node, const struct iso_op *op,
 
 /* Nothing can be proven after this: ends, with the limit lowered as it is. */
 void node_fail(struct node *node, const char *why);
+
+/* The journal's disk takes nothing, node->stuck_reason says why: see node_disk.c. */
+bool node_is_stuck(const struct node *node);
+
+enum node_written {
+	NODE_WRITTEN = 1, /* or undone in the plan: to be committed with node->durable_seq */
+	NODE_NOT_BEGUN,   /* nothing may be said yet; tried again at the next tick */
+	NODE_FAILED,      /* the node ends */
+};
+/* Of a plan that has a record. */
+enum node_written node_make_durable(struct node *node, struct iso_trade_plan *plan);
+/* Of one that has none: whether the disk is back. */
+void node_try_disk(struct node *node);
+/* What others hear of: once the first record of this incarnation is durable. */
+int node_begin(struct node *node, struct error *reterr);
 void node_tick(struct node *node, uint64_t now_ns);
 void node_arm(struct node *node);
 void node_on_timer(struct loop_source *source, short revents);

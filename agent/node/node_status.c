@@ -129,6 +129,10 @@ static const char *node_state(const struct node *node, const struct iso_trade_st
 		*ret_reason = iso_halt_text(trade->halt);
 		return "degraded";
 	}
+	if (node_is_stuck(node) && (strcmp(state, "ok") == 0 || strcmp(state, "degraded") == 0)) {
+		*ret_reason = node->stuck_text;
+		return "degraded";
+	}
 	if (strcmp(state, "ok") != 0)
 		return state;
 	if (node->is_frozen) {
@@ -333,6 +337,7 @@ static json_t *command_status(void *context, const json_t *request)
 	fill_guard(&status, node);
 	fill_worker(&status, node);
 	fill_agent(&status);
+	status.journal_error = node_is_stuck(node) ? node->stuck_reason : NULL;
 	status.node = status.instance = node->conf->node;
 	status.cluster = node->conf->cluster;
 	status.version = PACKAGE_VERSION;

@@ -36,31 +36,6 @@ static void send_all(struct node *node)
 	/* Not sent now is sent with the next tick: it will say the same and more. */
 }
 
-void node_fail(struct node *node, const char *why)
-{
-	log_error("journal: %s; trading stops and isobard ends; the limit stays at %" PRId64
-		  " ucpu", why, job_view(node->job)->enforced_ucpu);
-	iso_trade_close(node->trade);
-	node->failed = true;
-	loop_quit(node->loop);
-}
-
-static bool make_durable(struct node *node)
-{
-	struct error error = { 0 };
-	struct iso_record record;
-
-	iso_trade_record(node->trade, &record);
-	if (journal_write(node->journal, &record, &error) < 0) {
-		node_fail(node, error.text);
-		return false;
-	}
-	crash_point("durable");
-	node->durable_seq = record.seq;
-	node->journal_writes++;
-	return true;
-}
-
 /* The newest transfer given, for status: what, to whom, and the two prices. */
 static void remember_decision(struct node *node, uint64_t now_ns)
 {
@@ -138,7 +113,7 @@ static enum iso_status begin(struct node *node, const struct iso_op *op,
 		/* The last of the share goes when nobody needs a quota any more. */
 		.hold = view->hold || (node->is_leaving && !node->is_empty) ||
 			(op != NULL && op->kind == ISO_OP_LEAVE),
-		.paused = node->is_frozen,
+		.paused = node->is_frozen || node_is_stuck(node),
 		.op = op,
 	};
 
@@ -177,6 +152,8 @@ void node_describe(const struct node *node, char ret_text[NODE_TEXT_BYTES])
 	const struct job_view *view = job_view(node->job);
 	const char *reason, *state = job_state(node->job, &reason);
 
+	if (node_is_stuck(node))
+		state = "journal cannot be written";
 	snprintf(ret_text, NODE_TEXT_BYTES, "node %.63s: %s, share %.3f CPU, demand %.3f CPU",
 		 node->conf->node, node->standing != NULL ? node->standing : state,
 		 (double)node->entitled_ucpu / ISO_UCPU_PER_CPU,
@@ -184,13 +161,29 @@ void node_describe(const struct node *node, char ret_text[NODE_TEXT_BYTES])
 }
 
 /* The service manager's watchdog is fed here alone: by what enforces, when it has. */
-static void tell_manager(const struct node *node)
+static void end_tick(struct node *node)
 {
 	char text[NODE_TEXT_BYTES];
 
+	node->ticks++;
 	node_describe(node, text);
 	service_status(text);
 	service_alive();
+}
+
+/* False: this tick ends here. */
+static bool record(struct node *node, struct iso_trade_plan *plan)
+{
+	enum node_written written = NODE_WRITTEN;
+
+	if (plan->record)
+		written = node_make_durable(node, plan);
+	else
+		node_try_disk(node);
+	/* Lowered it is, by now. */
+	if (written == NODE_NOT_BEGUN)
+		end_tick(node);
+	return written == NODE_WRITTEN && !node->failed;
 }
 
 void node_tick(struct node *node, uint64_t now_ns)
@@ -206,11 +199,12 @@ void node_tick(struct node *node, uint64_t now_ns)
 	crash_point("begin");
 	if (plan.lower && !lower(node, now_ns, &plan))
 		iso_trade_abort(node->trade, &plan);
-	else if (plan.debited_ucpu > 0)
-		remember_decision(node, now_ns);
-	if (plan.record && !make_durable(node))
+	if (!record(node, &plan))
 		return;
+	if (plan.debited_ucpu > 0)
+		remember_decision(node, now_ns);
 	node->entitled_ucpu = iso_trade_commit(node->trade, node->durable_seq);
+	node->is_begun = true;
 	crash_point("committed");
 	node_history_note(node, op, &plan);
 	if (op != NULL) {
@@ -220,8 +214,20 @@ void node_tick(struct node *node, uint64_t now_ns)
 		crash_point("answered");
 	}
 	carry_out(node, now_ns);
-	node->ticks++;
-	tell_manager(node);
+	end_tick(node);
+}
+
+/* The disk was full at the start: what node_open() could not do then. */
+static void begin_late(struct node *node)
+{
+	struct error error = { 0 };
+
+	if (node_begin(node, &error) == 0)
+		return;
+	log_error("node %s: %s; isobard ends, and the limit stays as it is", node->conf->node,
+		  error.text);
+	node->failed = true;
+	loop_quit(node->loop);
 }
 
 void node_arm(struct node *node)
@@ -241,6 +247,8 @@ void node_on_timer(struct loop_source *source, short revents)
 		return;
 	if (now_ns >= node->tick_at_ns) {
 		node_tick(node, now_ns);
+		if (!node->failed && node->is_begun && !node->is_public)
+			begin_late(node);
 		if (node->failed)
 			return;
 		node->tick_at_ns = job_align(node->job, now_ns + node->conf->trading.tick_ns);

@@ -3,9 +3,10 @@
  * Preloaded into isobard: a disk that fails under its journal, and only there.
  *
  *   ISO_DISK=CALL:N:HOW   from the Nth CALL (pwrite or fdatasync) on it fails:
- *       EIO, ENOSPC       with that error, and nothing is written
+ *       EIO, ENOSPC, EROFS   with that error, and nothing is written
  *       short             a write of 512 bytes, then ENOSPC
  *       lost              (fdatasync) EIO, and the page cache has dropped what was written
+ *   ISO_DISK_WHILE=FILE   only while there is such a file; other calls do not count
  *   ISO_DISK_KEEP=FILE    what the newest write replaced, for a test that tears it
  */
 #include "config.h"
@@ -53,13 +54,16 @@ static bool is_journal(int fd)
 	return strcmp(path + n - 8, "/journal") == 0;
 }
 
-/* HOW, once it is due; it stays so: a disk does not recover. */
+/* HOW, once it is due; it stays so: a disk does not recover, but for ISO_DISK_WHILE. */
 static const char *due(const char *call)
 {
 	static unsigned long calls;
-	const char *plan = getenv("ISO_DISK");
+	const char *plan = getenv("ISO_DISK"), *file = getenv("ISO_DISK_WHILE");
 	size_t length = strlen(call);
 	char *end;
+
+	if (file != NULL && access(file, F_OK) != 0)
+		return NULL;
 
 	if (plan == NULL || strncmp(plan, call, length) != 0 || plan[length] != ':')
 		return NULL;
@@ -69,6 +73,8 @@ static const char *due(const char *call)
 
 static int code(const char *how)
 {
+	if (strcmp(how, "EROFS") == 0)
+		return EROFS;
 	return strcmp(how, "ENOSPC") == 0 || strcmp(how, "short") == 0 ? ENOSPC : EIO;
 }
 

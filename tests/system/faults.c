@@ -194,7 +194,7 @@ static void fail_disk(struct ring *ring, unsigned node, const char *disk)
 START_TEST(a_failing_disk_ends_the_agent_with_its_limit_lowered)
 {
 	static const char *const disks[] = {
-		"fdatasync:1:EIO", "fdatasync:5:EIO",  "pwrite:6:ENOSPC", "fdatasync:6:lost",
+		"fdatasync:1:EIO", "fdatasync:5:EIO",  "pwrite:6:EIO", "fdatasync:6:lost",
 		"pwrite:4:short",  "fdatasync:2:lost", "pwrite:1:EIO",	  "fdatasync:4:lost",
 	};
 	static struct ring memory;

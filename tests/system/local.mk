@@ -9,7 +9,8 @@ endif
 # not linked.  Never installed.
 check_PROGRAMS += %D%/isobard-crash
 %C%_isobard_crash_SOURCES = \
-	agent/isobard.c agent/net/link.c agent/node/journal.c agent/node/node.c agent/node/node_ops.c \
+	agent/isobard.c agent/net/link.c agent/node/journal.c agent/node/node.c agent/node/node_disk.c \
+	agent/node/node_ops.c \
 	agent/node/node_tick.c \
 	agent/node/peers.c %D%/crash.c %D%/detour.c %D%/detour.h
 %C%_isobard_crash_CPPFLAGS = $(AM_CPPFLAGS) -DISO_CRASH_POINTS $(JANSSON_CFLAGS) $(ZMQ_CFLAGS)
@@ -57,6 +58,9 @@ host_tests += %D%/fire %D%/faults %D%/lease %D%/ops %D%/promise %D%/regret %D%/r
 host_tests += %D%/adversary
 %C%_adversary_SOURCES = %D%/adversary.c %D%/hostile.c %D%/hostile.h $(system_ring)
 %C%_adversary_LDADD = tests/demo/libdemo.a $(test_libs)
+host_tests += %D%/resilience
+%C%_resilience_SOURCES = %D%/resilience.c $(system_ring)
+%C%_resilience_LDADD = tests/demo/libdemo.a $(test_libs)
 %C%_faults_SOURCES = %D%/faults.c $(system_ring)
 %C%_faults_LDADD = tests/demo/libdemo.a $(test_libs)
 endif

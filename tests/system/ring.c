@@ -176,6 +176,7 @@ void ring_start(struct ring *ring, unsigned index, const struct ring_start *how)
 	put_env("ISO_CRASH_AT", how->crash);
 	put_env("ISO_DETOUR", how->detour);
 	put_env("ISO_DISK", how->disk);
+	put_env("ISO_DISK_WHILE", how->disk_while);
 	put_env("ISO_DISK_KEEP", how->keep);
 	put_env("LD_PRELOAD", how->disk != NULL || how->keep != NULL ?
 				      stage_build_path("tests/system/disk.so", shim) :

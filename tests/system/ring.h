@@ -61,6 +61,7 @@ struct ring_start {
 	const char *detour; /* ISO_DETOUR of tests/system/detour.c, with crash */
 	const char *program; /* instead of any of these, within the build directory */
 	const char *disk;  /* ISO_DISK of tests/system/disk.c */
+	const char *disk_while; /* ISO_DISK_WHILE of tests/system/disk.c */
 	const char *keep;  /* ISO_DISK_KEEP of tests/system/disk.c */
 	const char *conf;  /* NULL: the node's own */
 };

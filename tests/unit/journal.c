@@ -339,7 +339,8 @@ static ssize_t faulty_pwrite(void *context, int fd, const void *bytes, size_t si
 		if (fault->torn_bytes > 0)
 			(void)!pwrite(fd, bytes,
 				      size < fault->torn_bytes ? size : fault->torn_bytes, offset);
-		errno = ENOSPC;
+		/* A disk that breaks, and one that is full and takes nothing. */
+		errno = fault->torn_bytes > 0 ? EIO : ENOSPC;
 		return -1;
 	}
 	/* Short writes are legal and must be continued. */
@@ -378,10 +379,13 @@ START_TEST(fails_for_good_at_any_failed_call)
 				/* A second try could succeed without having written: it is refused.
 				 */
 				int calls = fault.calls;
-				if (r < 0) {
+				if (r < 0 && !journal_is_whole(journal)) {
 					ck_assert_int_eq(journal_write(journal, &record, &error),
 							 -EIO);
 					ck_assert_int_eq(fault.calls, calls);
+				} else if (r < 0) {
+					ck_assert_uint_eq(torn, 0);
+					ck_assert_int_eq(journal_write(journal, &record, NULL), 0);
 				}
 			}
 			if (r < 0)
@@ -395,6 +399,93 @@ START_TEST(fails_for_good_at_any_failed_call)
 			leave();
 		}
 	}
+}
+END_TEST
+
+static const struct {
+	int code;
+	bool is_whole;
+} refusals[] = {
+	{ ENOSPC, true }, { EDQUOT, true }, { EROFS, true }, { EIO, false }, { ENXIO, false },
+};
+
+static ssize_t refusing_pwrite(void *context, int fd, const void *bytes, size_t size,
+			       off_t offset)
+{
+	const int *code = context;
+
+	if (*code == 0)
+		return pwrite(fd, bytes, size, offset);
+	errno = *code;
+	return -1;
+}
+
+static int plain_fdatasync(void *context, int fd)
+{
+	(void)context;
+	return fdatasync(fd);
+}
+
+static ssize_t plain_pread(void *context, int fd, void *bytes, size_t size, off_t offset)
+{
+	(void)context;
+	return pread(fd, bytes, size, offset);
+}
+
+/* A full disk that took nothing changes nothing, however often it is asked. */
+START_TEST(waits_for_a_full_disk)
+{
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+		int code = 0;
+		struct journal_io io = { plain_pread, refusing_pwrite, plain_fdatasync, &code };
+		struct iso_record record = record_of(3);
+		struct error error = { 0 };
+		struct journal *journal;
+
+		enter();
+		create();
+		ck_assert_int_eq(open_with(&io, &journal, &record, NULL), 0);
+		record = record_of(3);
+		code = refusals[i].code;
+		for (unsigned n = 0; n < 3; n++)
+			ck_assert_int_lt(n % 2 == 0 ? journal_write(journal, &record, &error)
+						    : journal_probe(journal, &error),
+					 0);
+		ck_assert(journal_is_whole(journal) == refusals[i].is_whole);
+		code = 0;
+		ck_assert_int_eq(journal_probe(journal, NULL), refusals[i].is_whole ? 0 : -EIO);
+		ck_assert_int_eq(journal_write(journal, &record, NULL),
+				 refusals[i].is_whole ? 0 : -EIO);
+		journal_close(journal);
+		ck_assert_uint_eq(recovered(), refusals[i].is_whole ? 3 : 2);
+		leave();
+	}
+}
+END_TEST
+
+/* Of the two slots the older one is written, so that the newest record is never in danger. */
+START_TEST(a_probe_leaves_the_newest_record_alone)
+{
+	uint8_t before[ISO_JOURNAL_BYTES], after[ISO_JOURNAL_BYTES];
+	struct journal *journal;
+	struct iso_record record;
+
+	enter();
+	create();
+	write_records(3, 4);
+	get(before);
+	ck_assert_int_eq(open_with(NULL, &journal, &record, NULL), 0);
+	/* Whatever is there: it is seen where it was written. */
+	put((const uint8_t *)"older", 5, ISO_SLOT_BYTES);
+	ck_assert_int_eq(journal_probe(journal, NULL), 0);
+	get(after);
+	ck_assert_mem_eq(after, before, sizeof(after));
+	put((const uint8_t *)"newer", 5, 0);
+	ck_assert_int_eq(journal_probe(journal, NULL), 0);
+	get(after);
+	ck_assert_mem_eq(after, "newer", 5);
+	journal_close(journal);
+	leave();
 }
 END_TEST
 
@@ -453,6 +544,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, survives_or_names_every_damaged_region);
 	tcase_add_test(tcase, refuses_another_version);
 	tcase_add_test(tcase, fails_for_good_at_any_failed_call);
+	tcase_add_test(tcase, waits_for_a_full_disk);
+	tcase_add_test(tcase, a_probe_leaves_the_newest_record_alone);
 	tcase_add_test(tcase, is_created_whole_or_not_at_all);
 	tcase_add_test(tcase, makes_what_it_read_durable_before_it_writes);
 	suite_add_tcase(suite, tcase);

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What a machine runs out of, one thing at a time in a ring of real agents: each
+ * must go on enforcing, say so once, and go on trading when it can.
+ */
+#include "config.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/base/clock.h"
+#include "tests/system/ring.h"
+#include "tests/test.h"
+
+#define HALF_UCPU (RING_BUDGET_UCPU / 2)
+#define TIMEOUT_S 300
+#define LEASE_MS  2000u
+
+static unsigned log_count(const struct ring *ring, unsigned node, const char *what)
+{
+	char path[DEMO_PATH_BYTES], line[1024];
+	unsigned count = 0;
+
+	path_join(path, ring->nodes[node].directory, "log");
+	FILE *file = fopen(path, "re");
+	ck_assert_ptr_nonnull(file);
+	while (fgets(line, sizeof(line), file) != NULL)
+		count += strstr(line, what) != NULL;
+	fclose(file);
+	return count;
+}
+
+static bool is_stuck(const struct ring *ring, unsigned node)
+{
+	json_t *status = ring_status(ring, node);
+	bool is = json_is_string(json_object_get(status, "journal_error"));
+
+	json_decref(status);
+	return is;
+}
+
+static void wait_stuck(const struct ring *ring, unsigned node, bool wanted)
+{
+	uint64_t from_ns = clock_now_ns();
+
+	while (is_stuck(ring, node) != wanted) {
+		if (clock_now_ns() - from_ns > RING_PATIENCE_NS) {
+			ring_tell(ring, node);
+			ck_abort_msg("node %u: journal_error does not become %d", node, wanted);
+		}
+		stage_pause_ms(20);
+	}
+}
+
+static void disk_is(const char *file, bool full)
+{
+	if (full)
+		close(open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	else
+		ck_assert_int_eq(unlink(file), 0);
+}
+
+/* As long as any lease lasts, and no tick is missing. */
+static void outlast_leases(const struct ring *ring, unsigned node)
+{
+	int64_t ticks = ring_number(ring, node, "ticks");
+
+	stage_pause_ms(2 * LEASE_MS);
+	ring_wait_number(ring, node, "ticks", ticks + 10, INT64_MAX);
+}
+
+/* Somebody else wants what it has, then it wants what they have: nothing moves. */
+static void stays_as_it_is(struct ring *ring, unsigned node)
+{
+	int64_t share = ring_share(ring, node), writes = ring_number(ring, node, "quota_writes");
+
+	ring_burn(ring, node, false);
+	ring_burn(ring, ring_right_of(node), true);
+	outlast_leases(ring, node);
+	ck_assert_int_eq(ring_share(ring, node), share);
+	/* It lives, and holds its lease: more than the floor is enforced. */
+	ck_assert_int_eq(ring_up(ring, node), 2);
+	ck_assert_int_eq(ring_up(ring, ring_right_of(node)), 2);
+	ck_assert_int_gt(ring_quota_ucpu(ring, node), RING_FLOOR_UCPU);
+	ck_assert_int_le(ring_quota_ucpu(ring, node), share);
+	ck_assert(ring_is(ring, node, "degraded"));
+	/* No quota is written to and fro meanwhile: each write gives the job a fresh pool. */
+	ck_assert_int_le(ring_number(ring, node, "quota_writes"), writes + 4);
+	ck_assert_uint_eq(log_count(ring, node, "nothing is traded until"), 1);
+}
+
+/* It comes up with what it owns enforced, and nobody hears of it before the disk is back. */
+static void starts_on_a_full_disk(struct ring *ring, unsigned node, const struct ring_start *how)
+{
+	struct iso_record before, after;
+	json_t *status;
+
+	ring_kill(ring, node, SIGKILL);
+	ring_check_dead(ring, node);
+	ring_record(ring, node, &before);
+	ring_start(ring, node, how);
+	while ((status = ring_status(ring, node)) == NULL)
+		stage_pause_ms(20);
+	json_decref(status);
+	ck_assert(is_stuck(ring, node));
+	outlast_leases(ring, node);
+	ring_record(ring, node, &after);
+	ck_assert_mem_eq(&after, &before, sizeof(after));
+	ck_assert_int_eq(ring_up(ring, node), 0);
+	ck_assert_int_eq(ring_up(ring, ring_right_of(node)), 1);
+	ck_assert_int_le(ring_quota_ucpu(ring, node), RING_FLOOR_UCPU);
+	/* And may be ended like any other. */
+	ring_kill(ring, node, SIGTERM);
+	ring_start(ring, node, how);
+	while ((status = ring_status(ring, node)) == NULL)
+		stage_pause_ms(20);
+	json_decref(status);
+	ck_assert(is_stuck(ring, node));
+}
+
+static void fill_disk(struct ring *ring, unsigned node, const char *disk)
+{
+	char file[DEMO_PATH_BYTES];
+	const struct ring_start how = { .disk = disk, .disk_while = file };
+
+	path_join(file, ring->nodes[node].directory, "full");
+	ring_kill(ring, node, SIGTERM);
+	ring_start(ring, node, &how);
+	ring_wait_all_up(ring);
+	ring_burn(ring, node, true);
+	ring_wait_share(ring, node, HALF_UCPU, RING_BUDGET_UCPU);
+
+	disk_is(file, true);
+	wait_stuck(ring, node, true);
+	stays_as_it_is(ring, node);
+	disk_is(file, false);
+	wait_stuck(ring, node, false);
+	ck_assert_uint_eq(log_count(ring, node, "can be written again after"), 1);
+	ring_prove(ring, ring_right_of(node));
+
+	disk_is(file, true);
+	wait_stuck(ring, node, true);
+	starts_on_a_full_disk(ring, node, &how);
+	disk_is(file, false);
+	ring_burn(ring, ring_right_of(node), false);
+	ring_burn(ring, node, true);
+	ring_prove(ring, node);
+	ring_burn(ring, node, false);
+	ring_check_edges(ring);
+}
+
+START_TEST(a_full_disk_holds_the_trade_until_there_is_room)
+{
+	static struct ring ring;
+
+	ring_open_lease(&ring, false, LEASE_MS);
+	ring_start_all(&ring);
+	fill_disk(&ring, 1, "pwrite:1:ENOSPC");
+	fill_disk(&ring, 3, "pwrite:1:EROFS");
+	ring_close(&ring);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = stage_suite_create("resilience");
+
+	stage_suite_add(suite, "disk", TIMEOUT_S,
+			a_full_disk_holds_the_trade_until_there_is_room);
+	return suite;
+}
