@@ -15,6 +15,7 @@
 #include "agent/base/directory.h"
 #include "agent/base/log.h"
 #include "agent/base/loop.h"
+#include "agent/base/sandbox.h"
 #include "agent/base/service.h"
 #include "agent/control/control.h"
 #include "agent/train/blas.h"
@@ -206,6 +207,22 @@ static int add_source(struct coordinator *coordinator, struct loop_source *sourc
 	return r < 0 ? error_errno(reterr, r, "event loop") : 0;
 }
 
+/* Before the first thread and the first byte from elsewhere. */
+static void give_up_privileges(const struct cconf *conf)
+{
+	struct sandbox_config config = {
+		.program = SANDBOX_COORDINATOR,
+		.audits = conf->log_level == CCONF_LOG_DEBUG,
+	};
+	struct error error = { 0 };
+
+	/* Without a group of its own the control socket changes no owner. */
+	if (conf->control_group[0] != '\0')
+		config.capabilities = SANDBOX_CAPABILITY(CAP_CHOWN);
+	if (conf->sandbox && sandbox_enter(&config, &error) < 0)
+		log_warn("sandbox: %s; going on without that protection", error.text);
+}
+
 static int open_all(struct coordinator *coordinator, struct error *reterr)
 {
 	static const int ending[] = { SIGTERM, SIGINT, 0 };
@@ -328,6 +345,7 @@ int main(int argc, char **argv)
 		       coordinator.conf.workers_count);
 		return EXIT_SUCCESS;
 	}
+	give_up_privileges(&coordinator.conf);
 	openblas_set_num_threads(1);
 
 	int r = open_all(&coordinator, &error);

@@ -16,6 +16,7 @@
 #include "agent/base/clock.h"
 #include "agent/base/log.h"
 #include "agent/base/loop.h"
+#include "agent/base/sandbox.h"
 #include "agent/net/curve.h"
 #include "agent/track/track.h"
 #include "agent/train/blas.h"
@@ -407,6 +408,18 @@ static int host(struct worker *worker, struct error *reterr)
 	return r == 0 && worker->track != NULL ? track_outcome(worker->track, reterr) : r;
 }
 
+/* Before the first thread and the first byte from elsewhere; a user's task is bound by it, too. */
+static void give_up_privileges(const struct worker_options *options)
+{
+	const struct sandbox_config config = {
+		.program = SANDBOX_WORKER, .audits = options->verbose,
+	};
+	struct error error = { 0 };
+
+	if (!options->no_sandbox && sandbox_enter(&config, &error) < 0)
+		log_warn("sandbox: %s; going on without that protection", error.text);
+}
+
 int main(int argc, char **argv)
 {
 	static struct worker worker;
@@ -420,6 +433,7 @@ int main(int argc, char **argv)
 		return status - 1;
 	if (worker.options.verbose)
 		log_init(LOG_DEBUG, getenv("JOURNAL_STREAM") != NULL);
+	give_up_privileges(&worker.options);
 	/* The threads are ours: BLAS must not bring more. */
 	openblas_set_num_threads(1);
 	int r = worker.options.evaluate ? evaluate(&worker, &error) : host(&worker, &error);

@@ -18,19 +18,20 @@ const char *const sandbox_calls_common[] = {
 	/* NUMA: data of users' tasks may lie where they want it */
 	"get_mempolicy", "mbind", "move_pages", "set_mempolicy", "set_mempolicy_home_node",
 	/* files */
-	"_llseek", "access", "chdir", "chmod", "close", "close_range", "copy_file_range", "creat",
-	"dup", "dup2", "dup3", "faccessat", "faccessat2", "fadvise64", "fadvise64_64", "fallocate",
-	"fchdir", "fchmod", "fchmodat", "fchmodat2", "fcntl", "fcntl64", "fdatasync", "fgetxattr",
-	"flistxattr", "flock", "fstat", "fstat64", "fstatat64", "fstatfs", "fstatfs64", "fsync",
-	"ftruncate", "ftruncate64", "futimesat", "getcwd", "getdents", "getdents64", "getxattr",
-	"lgetxattr", "link", "linkat", "listxattr", "llistxattr", "lseek", "lstat", "lstat64",
-	"mkdir", "mkdirat", "mknod", "mknodat", "name_to_handle_at", "newfstatat", "open", "openat",
-	"openat2", "pread64", "preadv", "preadv2", "pwrite64", "pwritev", "pwritev2", "read",
-	"readahead", "readlink", "readlinkat", "readv", "rename", "renameat", "renameat2", "rmdir",
-	"sendfile", "sendfile64", "splice", "stat", "stat64", "statfs", "statfs64", "statx",
-	"symlink", "symlinkat", "sync", "sync_file_range", "sync_file_range2", "syncfs", "tee",
-	"truncate", "truncate64", "umask", "unlink", "unlinkat", "utime", "utimensat",
-	"utimensat_time64", "utimes", "vmsplice", "write", "writev",
+	"_llseek", "access", "chdir", "chmod", "chown", "chown32", "close", "close_range",
+	"copy_file_range", "creat", "dup", "dup2", "dup3", "faccessat", "faccessat2", "fadvise64",
+	"fadvise64_64", "fallocate", "fchdir", "fchmod", "fchmodat", "fchmodat2", "fchown",
+	"fchown32", "fchownat", "fcntl", "fcntl64", "fdatasync", "fgetxattr", "flistxattr", "flock",
+	"fstat", "fstat64", "fstatat64", "fstatfs", "fstatfs64", "fsync", "ftruncate",
+	"ftruncate64", "futimesat", "getcwd", "getdents", "getdents64", "getxattr", "lchown",
+	"lchown32", "lgetxattr", "link", "linkat", "listxattr", "llistxattr", "lseek", "lstat",
+	"lstat64", "mkdir", "mkdirat", "mknod", "mknodat", "name_to_handle_at", "newfstatat",
+	"open", "openat", "openat2", "pread64", "preadv", "preadv2", "pwrite64", "pwritev",
+	"pwritev2", "read", "readahead", "readlink", "readlinkat", "readv", "rename", "renameat",
+	"renameat2", "rmdir", "sendfile", "sendfile64", "splice", "stat", "stat64", "statfs",
+	"statfs64", "statx", "symlink", "symlinkat", "sync", "sync_file_range", "sync_file_range2",
+	"syncfs", "tee", "truncate", "truncate64", "umask", "unlink", "unlinkat", "utime",
+	"utimensat", "utimensat_time64", "utimes", "vmsplice", "write", "writev",
 	/* what waits */
 	"_newselect", "epoll_create", "epoll_create1", "epoll_ctl", "epoll_ctl_old", "epoll_pwait",
 	"epoll_pwait2", "epoll_wait", "epoll_wait_old", "eventfd", "eventfd2", "inotify_add_watch",
@@ -78,7 +79,6 @@ const char *const sandbox_calls_starting[] = { "execve", "execveat", NULL };
 
 const char *const sandbox_calls_agent[] = {
 	"bpf",
-	"chown", "chown32", "fchown", "fchown32", "fchownat", "lchown", "lchown32",
 	"setgid", "setgid32", "setgroups", "setgroups32", "setregid", "setregid32", "setresgid",
 	"setresgid32", "setresuid", "setresuid32", "setreuid", "setreuid32", "setuid", "setuid32",
 	NULL,
@@ -102,9 +102,8 @@ const char *const sandbox_calls_refused[] = {
 	"io_uring_setup", "keyctl", "modify_ldt", "perf_event_open", "personality", "request_key",
 	"userfaultfd",
 	/* of some programs only */
-	"bpf", "chown", "chown32", "execve", "execveat", "fchown", "fchown32", "fchownat",
-	"lchown", "lchown32", "setfsgid", "setfsgid32", "setfsuid", "setfsuid32", "setgid",
-	"setgid32", "setgroups", "setgroups32", "setregid", "setregid32", "setresgid",
+	"bpf", "execve", "execveat", "setfsgid", "setfsgid32", "setfsuid", "setfsuid32",
+	"setgid", "setgid32", "setgroups", "setgroups32", "setregid", "setregid32", "setresgid",
 	"setresgid32", "setresuid", "setresuid32", "setreuid", "setreuid32", "setuid", "setuid32",
 	NULL,
 };

@@ -59,5 +59,7 @@ void host_arguments_make(const struct conf *conf, struct host_arguments *ret_arg
 	add(arguments, "--threads", arguments->threads);
 	if (conf->training.task[0] != '\0')
 		add_task(conf, arguments);
+	if (!conf->sandbox)
+		arguments->argv[arguments->count++] = "--no-sandbox";
 	arguments->argv[arguments->count] = NULL;
 }

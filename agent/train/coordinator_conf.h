@@ -55,6 +55,7 @@ struct cconf {
 	char run_directory[CCONF_PATH_BYTES];
 	char control_group[CCONF_NAME_BYTES];
 	int log_level; /* enum cconf_log_level */
+	bool sandbox;
 
 	struct {
 		int method; /* enum iso_method_kind - 1 */

@@ -62,6 +62,11 @@ static const struct confutil_option options[] = {
 		.doc = "what is logged",
 	},
 	{
+		.section = "", .name = "sandbox", .type = CONFUTIL_BOOL, .initial = "yes",
+		AT(sandbox),
+		.doc = "give up all capabilities and most system calls",
+	},
+	{
 		.section = "training", .name = "method", .type = CONFUTIL_CHOICE,
 		.choices = "minibatch|rennala|malenia|sgd-ata|asgd|delay-adaptive|naive-optimal|"
 			   "ringmaster|ringmaster-stops|ringleader|ia2sgd",

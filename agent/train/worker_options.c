@@ -18,11 +18,13 @@ static void usage(FILE *file)
 	fputs(
 	    "usage: isobar-worker --coordinator tcp://ADDRESS:PORT --coordinator-key KEY|FILE\n"
 	    "                     --key FILE --name NAME --data DATA [--threads N]\n"
-	    "                     [--share CPU] [--task FILE] [--task-limit TIME] [--verbose]\n"
+	    "                     [--share CPU] [--task FILE] [--task-limit TIME] [--no-sandbox]\n"
+	    "                     [--verbose]\n"
 	    "       isobar-worker --plan FILE --listen tcp://ADDRESS:PORT\n"
 	    "                     --neighbour NAME,tcp://ADDRESS:PORT,KEY|FILE ...\n"
 	    "                     --key FILE --name NAME --data DATA [--threads N]\n"
-	    "                     [--share CPU] [--state-directory FOLDER] [--verbose]\n"
+	    "                     [--share CPU] [--state-directory FOLDER] [--no-sandbox]\n"
+	    "                     [--verbose]\n"
 	    "       isobar-worker --evaluate --task FILE --data FOLDER [--task-limit TIME]\n"
 	    "\n"
 	    "Hosts the training threads of one node.  isobard starts it; it also runs alone.\n"
@@ -43,6 +45,7 @@ static void usage(FILE *file)
 	    "  --task FILE                       a task of your own, isobar-task(3)\n"
 	    "  --task-limit TIME                 CPU time for one call of it (default: 60s)\n"
 	    "  --evaluate                        as isobar-coordinator starts it for a task\n"
+	    "  --no-sandbox                      may start programs and make any system call\n"
 	    "  --verbose                         say more\n"
 	    "  --help                            show this\n"
 	    "  --version                         show the version\n",
@@ -149,6 +152,7 @@ static const struct option table[] = {
 	{ "task", required_argument, NULL, 'T' },
 	{ "task-limit", required_argument, NULL, 'l' },
 	{ "evaluate", no_argument, NULL, 'e' },
+	{ "no-sandbox", no_argument, NULL, 'x' },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
@@ -194,6 +198,7 @@ int worker_options_parse(int argc, char **argv, struct worker_options *ret_optio
 			}
 			break;
 		case 'e': options.evaluate = true; break;
+		case 'x': options.no_sandbox = true; break;
 		case 'v': options.verbose = true; break;
 		case 'h': usage(stdout); return 1 + 0;
 		case 'V': puts("isobar-worker " PACKAGE_VERSION); return 1 + 0;

@@ -19,6 +19,7 @@ struct worker_options {
 	uint64_t share_ucpu; /* 0: not given */
 	uint64_t task_limit_ns;
 	bool evaluate;
+	bool no_sandbox;
 	bool verbose;
 	/* A training without coordinator. */
 	const char *plan;

@@ -45,7 +45,8 @@ system_crew = %D%/crew.c %D%/crew.h tests/cli/cluster.c tests/cli/cluster.h \
 host_tests += %D%/fire %D%/faults %D%/lease %D%/ops %D%/promise %D%/regret %D%/resume %D%/sandbox %D%/sandboxed %D%/service %D%/together %D%/train
 %C%_resume_SOURCES = %D%/resume.c %D%/course.c %D%/course.h $(system_crew)
 %C%_regret_SOURCES = %D%/regret.c $(system_crew)
-%C%_sandboxed_SOURCES = %D%/sandboxed.c tests/fs/group.c tests/fs/group.h
+%C%_sandboxed_SOURCES = %D%/sandboxed.c tests/cli/cluster.c tests/cli/cluster.h \
+	tests/fs/group.c tests/fs/group.h
 %C%_service_SOURCES = %D%/service.c tests/fs/group.c tests/fs/group.h
 %C%_together_SOURCES = %D%/together.c
 %C%_train_SOURCES = %D%/train.c %D%/course.c %D%/course.h $(system_crew)

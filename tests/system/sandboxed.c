@@ -17,6 +17,7 @@
 #include "agent/control/control.h"
 #include "agent/meter/meter.h"
 #include "agent/net/curve.h"
+#include "tests/cli/cluster.h"
 #include "tests/fs/group.h"
 #include "tests/test.h"
 
@@ -234,6 +235,35 @@ START_TEST(a_group_made_anew_is_measured_again)
 }
 END_TEST
 
+/* They train, and have nothing but that. */
+START_TEST(a_coordinator_and_its_workers_keep_none)
+{
+	static const char nothing[] = "0000000000000000";
+	static struct cluster cluster;
+	char more[512];
+
+	cluster_open(&cluster);
+	snprintf(cluster.data, sizeof(cluster.data), "%s/data", cluster.folder);
+	FILE *file = fopen(cluster.data, "we");
+	ck_assert_ptr_nonnull(file);
+	for (int i = 0; i < 100; i++)
+		fprintf(file, "%d 1:%d 2:%d\n", i % 2 == 0 ? 1 : -1, i % 2, i % 7);
+	ck_assert_int_eq(fclose(file), 0);
+	snprintf(more, sizeof(more),
+		 "data = \"%s\"\ntraining { samples-per-task = 8 tasks-per-round = 3\n"
+		 "model = logistic stop-after-rounds = 1000000 }\n",
+		 cluster.data);
+	cluster_configure(&cluster, more);
+	cluster_start_coordinator(&cluster, NULL);
+	cluster_start_workers(&cluster);
+	cluster_wait_round(&cluster, 3);
+	assert_confined(cluster.coordinator, 0, nothing);
+	for (unsigned i = 0; i < CLUSTER_WORKERS; i++)
+		assert_confined(cluster.workers[i], 0, nothing);
+	cluster_close(&cluster);
+}
+END_TEST
+
 START_TEST(the_configuration_switches_it_off)
 {
 	char path[64], text[64];
@@ -264,6 +294,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, one_with_a_guard_keeps_what_the_guard_needs);
 	tcase_add_test(tcase, a_group_made_anew_is_measured_again);
 	tcase_add_test(tcase, the_configuration_switches_it_off);
+	tcase_add_test(tcase, a_coordinator_and_its_workers_keep_none);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
