@@ -88,6 +88,12 @@ static const struct confutil_option options[] = {
 		       "before, remove it",
 	},
 	{
+		.section = "", .name = "meter", .type = CONFUTIL_CHOICE,
+		.choices = "auto|kernel", .initial = "auto", AT(meter),
+		.doc = "what measures the job: eBPF where it can, or always the kernel's own "
+		       "accounting, for servers with many instances",
+	},
+	{
 		.section = "", .name = "dry-run", .type = CONFUTIL_BOOL, .initial = "no",
 		AT(dry_run),
 		.doc = "do everything but write the limit",

@@ -27,6 +27,7 @@
 #define CONF_QUOTA_US_MIN 1000
 
 enum conf_on_exit { CONF_ON_EXIT_KEEP, CONF_ON_EXIT_RESTORE, CONF_ON_EXIT_REMOVE };
+enum conf_meter { CONF_METER_AUTO, CONF_METER_KERNEL };
 enum conf_cost { CONF_COST_QUADRATIC, CONF_COST_LATENCY, CONF_COST_PROPORTIONAL };
 enum conf_penalty { CONF_PENALTY_SOFTPLUS, CONF_PENALTY_LOG_BARRIER, CONF_PENALTY_NONE };
 enum conf_quantiser {
@@ -77,6 +78,7 @@ struct conf {
 	    ceiling_ucpu; /* floor <= ceiling <= budget, floor >= 1000 µs a period */
 	bool has_ceiling; /* else the ceiling is the budget, whatever that becomes */
 	int on_exit;	  /* enum conf_on_exit */
+	int meter;	  /* enum conf_meter */
 	bool dry_run;
 	int log_level; /* enum conf_log_level */
 	bool sandbox;

@@ -82,6 +82,12 @@ static void close_directories(const struct directories *directories)
 		close(directories->usage_fd);
 }
 
+/* Then nothing is missing where it is the kernel that measures. */
+static bool wants_kernel(const struct job *job)
+{
+	return job->conf->meter == CONF_METER_KERNEL;
+}
+
 /* Without a meter the node goes on enforcing; it just cannot know its demand. */
 static void open_meter(struct job *job)
 {
@@ -93,7 +99,7 @@ static void open_meter(struct job *job)
 			.cgroup_fd = directories.cgroup_fd,
 			.hierarchy = cgroup_version(job->cgroup) == 2 ? METER_V2 : METER_V1,
 			.usage_fd = directories.usage_fd,
-			.choice = METER_AUTO,
+			.choice = wants_kernel(job) ? METER_KERNEL_ONLY : METER_AUTO,
 		};
 
 		if (meter_open(&options, &job->meter, &error) < 0)
@@ -108,7 +114,7 @@ static void open_meter(struct job *job)
 		snprintf(job->meter_error, sizeof(job->meter_error), "%.255s", error.text);
 		log_warn("meter: nothing to measure with, so nothing is given away: %s",
 			 error.text);
-	} else if (meter_degraded(job->meter) != NULL) {
+	} else if (meter_degraded(job->meter) != NULL && !wants_kernel(job)) {
 		log_warn("meter: no eBPF, going on with %s: %s",
 			 meter_source_name(meter_source(job->meter)), meter_degraded(job->meter));
 	}
@@ -413,7 +419,7 @@ const char *job_state(const struct job *job, const char **ret_reason)
 		*ret_reason = "no guard, so only the floor is enforced";
 		return cgroup_state_name(CGROUP_DEGRADED);
 	}
-	if (state == CGROUP_OK && missing != NULL) {
+	if (state == CGROUP_OK && missing != NULL && (job->meter == NULL || !wants_kernel(job))) {
 		*ret_reason = missing;
 		return cgroup_state_name(CGROUP_DEGRADED);
 	}

@@ -20,6 +20,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/guard/guard_client.h"
+#include "agent/meter/meter.h"
 #include "tests/fs/group.h"
 #include "tests/test.h"
 
@@ -68,6 +69,31 @@ static const char *state_of(const struct job *job)
 
 	return job_state(job, &reason);
 }
+
+/* Whoever has chosen it is not told at each look that it is second best. */
+START_TEST(the_kernels_meter_by_choice_is_no_state)
+{
+	conf.meter = CONF_METER_KERNEL;
+	struct job *job = must_open();
+
+	job_observe(job, clock_now_ns());
+	ck_assert_int_eq(job_limit(job, clock_now_ns(), SHARE, NULL), 0);
+	job_observe(job, clock_now_ns());
+	const char *reason = "", *state = job_state(job, &reason);
+	/* Not every kernel has one: on some v1 hosts no cpuacct goes with cpu. */
+	if (job_meter(job) == NULL) {
+		ck_assert_str_eq(state, "degraded");
+		ck_assert_ptr_nonnull(strstr(reason, "eBPF is switched off; no account"));
+		job_close(job);
+		return;
+	}
+	ck_assert_msg(strcmp(state, "ok") == 0, "%s", reason);
+	ck_assert_str_ne(job_meter_name(job), "ebpf");
+	ck_assert_str_ne(job_meter_name(job), "none");
+	ck_assert_int_lt(meter_clock_fd(job_meter(job)), 0);
+	job_close(job);
+}
+END_TEST
 
 START_TEST(a_group_that_goes_before_the_first_look_is_a_state)
 {
@@ -341,6 +367,7 @@ Suite *test_suite(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_unchecked_fixture(tcase, NULL, group_end);
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, the_kernels_meter_by_choice_is_no_state);
 	tcase_add_test(tcase, a_group_that_goes_before_the_first_look_is_a_state);
 	tcase_add_test(tcase, a_new_group_out_of_reach_is_no_limit);
 	tcase_add_test(tcase, an_ancestor_below_the_least_quota_leaves_a_share_to_enforce);

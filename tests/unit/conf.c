@@ -54,6 +54,7 @@ START_TEST(fills_in_what_the_file_leaves_out)
 	ck_assert_uint_eq(conf.floor_ucpu, 10000);
 	ck_assert_uint_eq(conf.ceiling_ucpu, 1500000);
 	ck_assert_int_eq(conf.on_exit, CONF_ON_EXIT_KEEP);
+	ck_assert_int_eq(conf.meter, CONF_METER_AUTO);
 	ck_assert_int_eq(conf.log_level, CONF_LOG_INFO);
 	ck_assert_int_eq(conf.cost.kind, CONF_COST_QUADRATIC);
 	ck_assert_double_eq(conf.cost.kappa, 1.0);
@@ -76,7 +77,8 @@ START_TEST(takes_every_value_from_the_file)
 	parses(
 	    "cluster = \"lab\" node = 'n-1.x_y' budget = 400% endowment = 250mcpu\n"
 	    "config-epoch = 7 cgroup = /job/a/ create-cgroup = on period = 10ms\n"
-	    "floor = 0.2cpu ceiling = 3cpu on-exit = remove dry-run = true log-level = debug\n"
+	    "floor = 0.2cpu ceiling = 3cpu on-exit = remove meter = kernel dry-run = true "
+	    "log-level = debug\n"
 	    "listen = tcp://[::1]:5555 secret-key = /k/a state-directory = /s run-directory = /r\n"
 	    "control-group = adm\n"
 	    "admin-listen = tcp://[::1]:5556\n"
@@ -100,6 +102,7 @@ START_TEST(takes_every_value_from_the_file)
 	ck_assert_uint_eq(conf.floor_ucpu, 200000);
 	ck_assert_uint_eq(conf.ceiling_ucpu, 3000000);
 	ck_assert_int_eq(conf.on_exit, CONF_ON_EXIT_REMOVE);
+	ck_assert_int_eq(conf.meter, CONF_METER_KERNEL);
 	ck_assert(conf.dry_run);
 	ck_assert_int_eq(conf.log_level, CONF_LOG_DEBUG);
 	ck_assert_str_eq(conf.listen, "tcp://[::1]:5555");
