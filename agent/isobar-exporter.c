@@ -17,6 +17,7 @@
 #include "agent/base/sandbox.h"
 #include "agent/base/service.h"
 #include "agent/export/http.h"
+#include "agent/export/page.h"
 #include "agent/export/watch.h"
 #include "lib/quantity.h"
 
@@ -38,7 +39,7 @@ struct options {
 struct exporter {
 	struct options options;
 	struct loop loop;
-	struct loop_source signals;
+	struct loop_source signals, timer;
 	struct watch *watch;
 	struct http *http;
 };
@@ -48,7 +49,7 @@ static void usage(FILE *file)
 	fputs("usage: isobar-exporter [--listen ADDRESS:PORT] [--run-directory DIR]\n"
 	      "                       [--socket PATH]... [--timeout TIME] [--user NAME]\n"
 	      "\n"
-	      "Serves what the isobar agents of this machine say, for Prometheus.\n"
+	      "Serves what the isobar agents of this machine say, to Prometheus and as a page.\n"
 	      "\n"
 	      "  -l, --listen ADDRESS:PORT  where (default: " DEFAULT_LISTEN ")\n"
 	      "      --run-directory DIR    where the agents' directories are\n"
@@ -173,27 +174,52 @@ static void healthy(struct watch *watch, FILE *out)
 	fputs("ok\n", out);
 }
 
+static void style(struct watch *watch, FILE *out)
+{
+	(void)watch;
+	fputs(page_style, out);
+}
+
 static void nowhere(struct watch *watch, FILE *out)
 {
 	(void)watch;
-	fputs("not here; there are /metrics and /healthz\n", out);
+	fputs("not here; there are /, /metrics and /healthz\n", out);
 }
 
 static void on_request(void *context, const char *path, struct http_reply *ret_reply)
 {
+	static const struct {
+		const char *path, *type;
+		void (*write)(struct watch *watch, FILE *out);
+	} places[] = {
+		{ "/", "text/html; charset=utf-8", watch_page },
+		{ "/healthz", "text/plain; charset=utf-8", healthy },
+		{ "/metrics", "text/plain; version=0.0.4; charset=utf-8", watch_metrics },
+		{ "/style.css", "text/css; charset=utf-8", style },
+	};
 	struct exporter *exporter = context;
 	void (*write)(struct watch *watch, FILE *out) = nowhere;
 
+	ret_reply->status = 404;
 	ret_reply->type = "text/plain; charset=utf-8";
-	if (strcmp(path, "/metrics") == 0) {
-		ret_reply->type = "text/plain; version=0.0.4; charset=utf-8";
-		write = watch_metrics;
-	} else if (strcmp(path, "/healthz") == 0) {
-		write = healthy;
-	} else {
-		ret_reply->status = 404;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (strcmp(path, places[i].path) != 0)
+			continue;
+		ret_reply->status = 200;
+		ret_reply->type = places[i].type;
+		write = places[i].write;
 	}
 	ret_reply->body = make_text(&ret_reply->size, write, exporter->watch);
+}
+
+static void on_timer(struct loop_source *source, short revents)
+{
+	struct exporter *exporter =
+	    (struct exporter *)(void *)((char *)source - offsetof(struct exporter, timer));
+
+	(void)revents;
+	(void)timer_consume(source->fd);
+	(void)timer_arm(source->fd, watch_step(exporter->watch));
 }
 
 static void on_signal(struct loop_source *source, short revents)
@@ -204,6 +230,15 @@ static void on_signal(struct loop_source *source, short revents)
 	(void)revents;
 	while (signals_consume(source->fd) != 0)
 		loop_quit(&exporter->loop);
+}
+
+static int add_source(struct exporter *exporter, struct loop_source *source, int fd, loop_fn *fn,
+		      struct error *reterr)
+{
+	*source = (struct loop_source){ .fd = fd, .events = ZMQ_POLLIN, .fn = fn };
+	int r = fd < 0 ? fd : loop_add(&exporter->loop, source);
+
+	return r < 0 ? error_errno(reterr, r, "event loop") : 0;
 }
 
 static int open_all(struct exporter *exporter, struct error *reterr)
@@ -218,19 +253,17 @@ static int open_all(struct exporter *exporter, struct error *reterr)
 
 	if (r < 0)
 		return r;
-	exporter->signals = (struct loop_source){
-		.fd = signals_open(ending), .events = ZMQ_POLLIN, .fn = on_signal
-	};
-	r = exporter->signals.fd < 0 ? exporter->signals.fd
-				     : loop_add(&exporter->loop, &exporter->signals);
-	if (r < 0)
-		return error_errno(reterr, r, "event loop");
-	r = watch_open(&exporter->options.watch, &exporter->watch, reterr);
+	r = add_source(exporter, &exporter->signals, signals_open(ending), on_signal, reterr);
+	if (r == 0)
+		r = add_source(exporter, &exporter->timer, timer_open(), on_timer, reterr);
+	if (r == 0)
+		r = watch_open(&exporter->options.watch, &exporter->watch, reterr);
 	if (r == 0)
 		r = http_open(&http, &exporter->loop, &exporter->http, reterr);
-	if (r == 0)
-		enter_sandbox();
-	return r;
+	if (r < 0)
+		return r;
+	enter_sandbox();
+	return timer_arm(exporter->timer.fd, 0);
 }
 
 static void close_all(struct exporter *exporter)
@@ -239,6 +272,8 @@ static void close_all(struct exporter *exporter)
 	exporter->watch = watch_close(exporter->watch);
 	if (exporter->signals.fd > 0)
 		close(exporter->signals.fd);
+	if (exporter->timer.fd > 0)
+		close(exporter->timer.fd);
 }
 
 int main(int argc, char **argv)
@@ -259,7 +294,7 @@ int main(int argc, char **argv)
 		return status - 1;
 	int r = open_all(&exporter, &error);
 	if (r == 0) {
-		log_info("listening at %s/metrics", http_address(exporter.http));
+		log_info("listening at %s/", http_address(exporter.http));
 		service_ready("serving metrics");
 		r = loop_run(&exporter.loop);
 		service_leaving();

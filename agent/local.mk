@@ -67,9 +67,16 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/ctl/preflightguard.c %D%/ctl/preflightguard.h \
 	%D%/ctl/preflightnet.c %D%/ctl/preflightnet.h \
 	%D%/ctl/preflightworker.c %D%/ctl/preflightworker.h \
+	%D%/export/chart.c %D%/export/chart.h \
 	%D%/export/collect.c %D%/export/collect.h \
+	%D%/export/history.c %D%/export/history.h \
+	%D%/export/html.c %D%/export/html.h \
 	%D%/export/metrics.c %D%/export/metrics.h \
 	%D%/export/metrics_family.c %D%/export/metrics_family.h \
+	%D%/export/page.c %D%/export/page.h \
+	%D%/export/page_node.c \
+	%D%/export/page_style.c \
+	%D%/export/verdict.c %D%/export/verdict.h \
 	%D%/export/watch.c %D%/export/watch.h \
 	%D%/guard/guard.c %D%/guard/guard.h %D%/guard/guard_wire.h \
 	%D%/guard/guard_client.c %D%/guard/guard_client.h \

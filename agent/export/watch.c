@@ -4,14 +4,19 @@
 #include "agent/export/watch.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/base/clock.h"
 #include "agent/base/log.h"
+#include "agent/export/history.h"
 #include "agent/export/metrics.h"
+#include "agent/export/page.h"
+#include "agent/export/verdict.h"
 
 /* How each was at the last look, to log changes alone. */
 struct known {
@@ -28,6 +33,10 @@ struct watch {
 	uint64_t looked_ns;	/* 0: never */
 	double look_s;		/* how long that took */
 	uint64_t looks;
+	struct collect ledgers; /* their agents alone: replies are dropped after use */
+	struct verdicts verdicts;
+	struct history *history;
+	char host[65];
 };
 
 int watch_open(const struct watch_config *config, struct watch **ret_watch, struct error *reterr)
@@ -37,6 +46,13 @@ int watch_open(const struct watch_config *config, struct watch **ret_watch, stru
 	if (watch == NULL)
 		return error_errno(reterr, -ENOMEM, "agents");
 	watch->config = *config;
+	watch->history = history_new();
+	if (watch->history == NULL) {
+		watch_close(watch);
+		return error_errno(reterr, -ENOMEM, "history");
+	}
+	if (gethostname(watch->host, sizeof(watch->host) - 1) < 0)
+		snprintf(watch->host, sizeof(watch->host), "this machine");
 	for (unsigned i = 0; i < config->socket_count; i++) {
 		int r = collect_add(&watch->collect, config->sockets[i], reterr);
 
@@ -54,6 +70,7 @@ struct watch *watch_close(struct watch *watch)
 	if (watch == NULL)
 		return NULL;
 	collect_drop(&watch->collect);
+	watch->history = history_free(watch->history);
 	free(watch);
 	return NULL;
 }
@@ -133,6 +150,60 @@ const struct collect *watch_look(struct watch *watch)
 	return &watch->collect;
 }
 
+static float cpus(const json_t *status, const char *key)
+{
+	const json_t *value = json_object_get(status, key);
+
+	return json_is_number(value) ? (float)(json_number_value(value) / 1e6) : (float)NAN;
+}
+
+static void keep(struct watch *watch, uint64_t slot)
+{
+	for (unsigned i = 0; i < watch->collect.count; i++) {
+		const json_t *status = watch->collect.agents[i].reply;
+		const char *node = json_string_value(json_object_get(status, "node"));
+		const char *cluster = json_string_value(json_object_get(status, "cluster"));
+		const struct history_point point = {
+			.share = cpus(status, "share_ucpu"),
+			.quota = cpus(status, "enforced_ucpu"),
+			.demand = cpus(status, "demand_ucpu"),
+			.on_cpu = cpus(status, "on_cpu_ucpu"),
+		};
+
+		if (node != NULL)
+			history_add(watch->history, slot, cluster != NULL ? cluster : "", node,
+				    &point);
+	}
+}
+
+static void audit(struct watch *watch)
+{
+	struct collect *ledgers = &watch->ledgers;
+
+	/* Those that answer: one that hangs has cost its time already. */
+	ledgers->count = 0;
+	for (unsigned i = 0; i < watch->collect.count; i++) {
+		if (watch->collect.agents[i].reply == NULL)
+			continue;
+		ledgers->agents[ledgers->count] = watch->collect.agents[i];
+		ledgers->agents[ledgers->count++].reply = NULL;
+	}
+	collect_ask(ledgers, "ledger", watch->config.timeout_ns);
+	verdicts_make(ledgers, watch->config.timeout_ns, &watch->verdicts);
+	collect_drop(ledgers);
+}
+
+uint64_t watch_step(struct watch *watch)
+{
+	uint64_t slot;
+
+	(void)watch_look(watch);
+	slot = clock_now_ns() / HISTORY_STEP_NS;
+	keep(watch, slot);
+	audit(watch);
+	return (slot + 1) * HISTORY_STEP_NS;
+}
+
 static long resident_pages(void)
 {
 	long pages = 0;
@@ -177,5 +248,26 @@ void watch_metrics(struct watch *watch, FILE *out)
 			.status = collect->agents[i].reply,
 		};
 	metrics_write(out, sources, collect->count);
+	verdicts_metrics(out, &watch->verdicts);
 	own_metrics(watch, out);
+}
+
+void watch_page(struct watch *watch, FILE *out)
+{
+	struct page page = {
+		.host = watch->host,
+		.directory = watch->config.directory,
+		.agents = watch_look(watch),
+		.history = watch->history,
+		.slot = clock_now_ns() / HISTORY_STEP_NS,
+		.verdicts = &watch->verdicts,
+	};
+	time_t now = time(NULL);
+	struct tm local;
+	char when[64] = "";
+
+	if (localtime_r(&now, &local) != NULL)
+		(void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S %Z", &local);
+	page.when = when;
+	page_write(out, &page);
 }

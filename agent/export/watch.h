@@ -33,7 +33,16 @@ struct watch *watch_close(struct watch *watch);
 /* With their last replies; asks anew first where those are older than WATCH_FRESH_NS. */
 const struct collect *watch_look(struct watch *watch);
 
+/*
+ * One step of HISTORY_STEP_NS: keeps where each node stands, and audits.  Returns when
+ * the next one is due.  Call it at the start and then.
+ */
+uint64_t watch_step(struct watch *watch);
+
 /* The metrics of all agents, then the exporter's own. */
 void watch_metrics(struct watch *watch, FILE *out);
+
+/* The status page, with what watch_step() has found. */
+void watch_page(struct watch *watch, FILE *out);
 
 #endif

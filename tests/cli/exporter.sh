@@ -4,41 +4,8 @@
 set -eu
 # shellcheck source=tests/cli/expect.sh disable=SC2154
 . "$top_srcdir/tests/cli/expect.sh"
-exporter=$top_builddir/agent/isobar-exporter
-[ -x "$exporter" ] || { echo 'built without isobar-exporter'; exit 77; }
-command -v curl >/dev/null || { echo 'no curl'; exit 77; }
-run_directory=$work/run
-mkdir "$run_directory"
-# It becomes another user, who must get there.
-chmod 0755 "$work"
-
-# begin OPTION... - the exporter at a free port; sets $url.
-begin() {
-	"$exporter" --listen 127.0.0.1:0 --user nobody "$@" 2>"$work/log" &
-	servers="$servers $!"
-	exporter_pid=$!
-	tries=0
-	until url=$(sed -n 's,^listening at \(http://[0-9.:]*\)/.*,\1,p' "$work/log") && [ -n "$url" ]; do
-		tries=$((tries + 1))
-		[ "$tries" -lt 200 ] || { cat "$work/log"; exit 1; }
-		sleep 0.05
-	done
-}
-# get PATH [CURL-OPTION...] - the answer, and the status on a line of its own.
-get() {
-	path=$1
-	shift
-	run curl -s -m 20 -w '%{http_code}\n' "$@" "$url$path"
-}
-log_has() {
-	grep -qF -e "$1" "$work/log" || complain "no '$1' in the log: $(cat "$work/log")"
-}
-line() {
-	grep -qxF -e "$1" "$work/stdout" || complain "no line '$1'"
-}
-no_line() {
-	! grep -q -e "$1" "$work/stdout" || complain "a line with '$1'"
-}
+# shellcheck source=tests/cli/exporter_expect.sh
+. "$top_srcdir/tests/cli/exporter_expect.sh"
 
 # With nobody there it serves all the same.
 begin --run-directory "$run_directory"
@@ -108,7 +75,7 @@ log_has 'agent hung has ended: its socket is gone'
 run "$ctl" --run-directory "$run_directory" metrics
 ends 0
 err "isobarctl: '$run_directory/dead/control': Connection refused"
-sed '/isobar_exporter\|process_/d' "$work/metrics" | grep '^# ' >"$work/heads"
+sed '/isobar_exporter\|isobar_audit\|process_/d' "$work/metrics" | grep '^# ' >"$work/heads"
 grep '^# ' "$work/stdout" | diff "$work/heads" - || complain 'other families'
 line 'isobar_share_cpus{cluster="lab",node="b"} 0.3'
 run "$ctl" --run-directory "$run_directory" -i dead metrics
@@ -117,7 +84,7 @@ line 'isobar_up{agent="dead"} 0'
 
 # Nothing but reading, and for nobody from elsewhere.
 get /nowhere
-out 'not here; there are /metrics and /healthz
+out 'not here; there are /, /metrics and /healthz
 404'
 get /metrics -X POST -d share=1
 out 'only GET and HEAD: nothing can be changed here
@@ -151,9 +118,7 @@ if [ "$(id -u)" = 0 ]; then
 		! grep -q sandbox: "$work/log" || complain 'no sandbox'
 	fi
 fi
-kill -TERM "$exporter_pid"
-run wait "$exporter_pid"
-ends 0
+end_exporter
 
 # What it is told wrongly.
 run "$exporter" --user nobody --listen localhost

@@ -13,6 +13,7 @@ cli_tests = \
 	%D%/quickstart.sh \
 	%D%/sim.sh \
 	%D%/status.sh \
+	%D%/statuspage.sh \
 	%D%/tell.sh \
 	%D%/together.sh \
 	%D%/track.sh \
@@ -20,7 +21,7 @@ cli_tests = \
 	%D%/usage.sh
 dist_check_SCRIPTS += $(cli_tests)
 TESTS += $(cli_tests)
-EXTRA_DIST += %D%/expect.sh %D%/answers %D%/ledgers
+EXTRA_DIST += %D%/expect.sh %D%/exporter_expect.sh %D%/answers %D%/ledgers
 
 check_PROGRAMS += %D%/answer
 %C%_answer_SOURCES = %D%/answer.c

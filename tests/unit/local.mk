@@ -9,7 +9,7 @@ include tests/unit/train.mk
 
 unit_tests += %D%/cluster_conf %D%/registry %D%/registry_file
 unit_tests += %D%/admin %D%/conf %D%/control %D%/link %D%/opjson %D%/peers %D%/reload %D%/status
-unit_tests += %D%/metrics
+unit_tests += %D%/metrics %D%/statuspage
 unit_tests += %D%/directory %D%/gnuplot %D%/log %D%/man %D%/wholefile
 EXTRA_DIST += %D%/badconf
 
