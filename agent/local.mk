@@ -43,10 +43,12 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/cgroup/cgroup_v1.c \
 	%D%/cgroup/cgroup_v2.c \
 	%D%/cgroup/cgroup_write.c \
+	%D%/cgroup/delegated.c %D%/cgroup/delegated.h \
 	%D%/cgroup/limit_file.c %D%/cgroup/limit_file.h \
 	%D%/cgroup/mounts.c %D%/cgroup/mounts.h \
 	%D%/cgroup/unit.c %D%/cgroup/unit.h \
 	%D%/cgroup/unitbus.c %D%/cgroup/unitbus.h \
+	%D%/cgroup/unitsaved.c %D%/cgroup/unitsaved.h \
 	%D%/conf/allocation.c %D%/conf/allocation.h \
 	%D%/conf/conf.c %D%/conf/conf.h \
 	%D%/conf/confcheck.c %D%/conf/confcheck.h \
@@ -102,7 +104,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/node/host.c %D%/node/host.h \
 	%D%/node/host_arguments.c %D%/node/host_arguments.h \
 	%D%/node/job.c %D%/node/job.h %D%/node/job_private.h \
-	%D%/node/job_limit.c \
+	%D%/node/job_limit.c %D%/node/job_unit.c \
 	%D%/node/journal.c %D%/node/journal.h \
 	%D%/node/node.c %D%/node/node.h %D%/node/node_private.h \
 	%D%/node/node_admin.c \

@@ -69,10 +69,11 @@ static int refuse_dangerous(const struct cgroup *cgroup, bool force, struct erro
 				 "'/init.scope' is the init system's: it is never limited");
 	if (force)
 		return 0;
-	if (length > 6 && strcmp(last + length - 6, ".slice") == 0)
+	if (!cgroup->is_unit && length > 6 && strcmp(last + length - 6, ".slice") == 0)
 		return error_set(reterr, -EBUSY,
-				 "'%.200s' is a systemd slice, which cannot be delegated: name a "
-				 "service or scope below it", cgroup->path);
+				 "'%.200s' is a systemd slice, which cannot be delegated: have it "
+				 "limited as a unit (unit = %.100s), or name a service or scope "
+				 "below it", cgroup->path, last);
 	if (mounts_group_of(cgroup->root, 0, "cpu", cgroup->backend->version, own, NULL) == 0 &&
 	    holds(cgroup->path, own))
 		return error_set(reterr, -EBUSY,
@@ -132,8 +133,18 @@ static int read_id(struct cgroup *cgroup, struct error *reterr)
 	return 0;
 }
 
-static int open_directory(struct cgroup *cgroup, bool create, struct error *reterr)
+/* Until it is there it is like one that has gone. */
+static void be_absent(struct cgroup *cgroup)
 {
+	cgroup->state = CGROUP_GONE;
+	snprintf(cgroup->reason, sizeof(cgroup->reason), "there is no group '%.300s'",
+		 cgroup->path);
+}
+
+static int open_directory(struct cgroup *cgroup, const struct cgroup_config *config,
+			  struct error *reterr)
+{
+	bool create = config->create;
 	int result;
 
 	cgroup->dir_fd = open(cgroup->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -145,6 +156,10 @@ static int open_directory(struct cgroup *cgroup, bool create, struct error *rete
 		if (result < 0)
 			return result;
 		cgroup->dir_fd = open(cgroup->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	if (cgroup->dir_fd < 0 && errno == ENOENT && config->may_be_absent) {
+		be_absent(cgroup);
+		return 0;
 	}
 	if (cgroup->dir_fd < 0 && errno == ENOENT)
 		return error_set(reterr, -ENOENT,
@@ -193,6 +208,8 @@ static int remember_original(struct cgroup *cgroup, struct error *reterr)
 
 	if (result < 0 || found)
 		return result;
+	if (cgroup->has_original)
+		return 0;
 	result = cgroup->backend->read_limit(cgroup->dir_fd, &cgroup->original);
 	if (result < 0)
 		return error_errno(reterr, result, "read %s", cgroup->backend->limit_file);
@@ -231,11 +248,20 @@ static int take_over(struct cgroup *cgroup, const struct cgroup_config *config,
 	struct cgroup_limit unused;
 	int result;
 
+	bool is_missing = cgroup->dir_fd < 0 ||
+			  cgroup->backend->read_limit(cgroup->dir_fd, &unused) == -ENOENT;
+
+	/* systemd makes the file as soon as the unit has a quota, which a dry run does not set. */
+	if (is_missing && cgroup->dir_fd >= 0 && cgroup->is_unit && cgroup->dry_run) {
+		close(cgroup->dir_fd);
+		cgroup->dir_fd = -1;
+	}
 	if (cgroup->dir_fd < 0) {
-		cgroup->original = (struct cgroup_limit){ true, 0, cgroup->period_us };
+		if (!cgroup->has_original)
+			cgroup->original = (struct cgroup_limit){ true, 0, cgroup->period_us };
 		return 0;
 	}
-	if (cgroup->backend->read_limit(cgroup->dir_fd, &unused) == -ENOENT)
+	if (is_missing)
 		return cgroup_explain_no_files(cgroup, reterr);
 	result = cgroup->dry_run ? 0 : cgroup_lock(cgroup, reterr);
 	if (result == 0)
@@ -289,6 +315,10 @@ int cgroup_open(const struct cgroup_config *config, struct cgroup **ret_cgroup,
 	cgroup->on_exit = config->on_exit;
 	cgroup->dry_run = config->dry_run;
 	cgroup->writer = config->dry_run ? NULL : config->writer;
+	cgroup->is_unit = config->is_unit;
+	cgroup->has_original = config->original != NULL;
+	if (config->original != NULL)
+		cgroup->original = *config->original;
 	cgroup->state = config->dry_run ? CGROUP_DRY_RUN : CGROUP_OK;
 	snprintf(cgroup->reason, sizeof(cgroup->reason), "%s",
 		 config->dry_run ? "limits are computed and not written" : "");
@@ -302,7 +332,7 @@ int cgroup_open(const struct cgroup_config *config, struct cgroup **ret_cgroup,
 	if (result == 0)
 		result = refuse_dangerous(cgroup, config->force, reterr);
 	if (result == 0)
-		result = open_directory(cgroup, config->create, reterr);
+		result = open_directory(cgroup, config, reterr);
 	if (result == 0)
 		result = take_over(cgroup, config, reterr);
 	if (result < 0) {

@@ -75,6 +75,9 @@ struct cgroup_config {
 	bool create;                 /* a missing group is created */
 	bool dry_run;
 	bool force;                  /* manage a slice or the agent's own group all the same */
+	bool is_unit;                /* systemd writes its limit too: may be a slice, see below */
+	bool may_be_absent;          /* a group that is not there is opened as one that has gone */
+	const struct cgroup_limit *original; /* what to put back at the end; NULL: what is there */
 	const struct cgroup_writer *writer; /* NULL: ourselves; borrowed until cgroup_close() */
 };
 
@@ -130,6 +133,13 @@ int cgroup_write(struct cgroup *cgroup, uint64_t quota_us, struct error *reterr)
  * the kernel has our value now, -ESTALE when it has another, or the read's error.
  */
 int cgroup_check(struct cgroup *cgroup, uint64_t now_ns, struct error *reterr);
+
+/*
+ * What systemd may write on our behalf, at a time of its own: no change by
+ * others, and put right at once.  0: nothing.  Where is_unit was said, the
+ * limit's file may be missing in a dry run: systemd makes it with its quota.
+ */
+void cgroup_expect(struct cgroup *cgroup, uint64_t quota_us);
 
 /* From now on we write ourselves: the writer has gone. */
 void cgroup_take_over(struct cgroup *cgroup);

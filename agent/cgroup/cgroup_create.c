@@ -50,8 +50,7 @@ int cgroup_open_ancestor(const struct cgroup *cgroup, unsigned levels_up, char r
 	return fd;
 }
 
-/* Whether a file of words, such as cgroup.controllers, has "cpu" among them. */
-static bool lists_cpu(int dir_fd, const char *file)
+bool cgroup_lists_cpu(int dir_fd, const char *file)
 {
 	char text[CGROUP_FILE_BYTES], *save = NULL;
 
@@ -79,7 +78,7 @@ int cgroup_explain_no_files(const struct cgroup *cgroup, struct error *reterr)
 
 		if (fd < 0)
 			break;
-		if (!lists_cpu(fd, "cgroup.subtree_control"))
+		if (!cgroup_lists_cpu(fd, "cgroup.subtree_control"))
 			memcpy(lacking, path, sizeof(lacking));
 	}
 	if (lacking[0] == '\0')
@@ -97,7 +96,7 @@ static int enable_below(int dir_fd, const char *path, struct error *reterr)
 {
 	int result;
 
-	if (lists_cpu(dir_fd, "cgroup.subtree_control"))
+	if (cgroup_lists_cpu(dir_fd, "cgroup.subtree_control"))
 		return 0;
 	result = cgroup_file_write(dir_fd, "cgroup.subtree_control", "+cpu");
 	if (result == -EBUSY)

@@ -62,6 +62,9 @@ struct cgroup {
 
 	bool has_written;
 	struct cgroup_limit written; /* what the kernel should have */
+	uint64_t expected_us;        /* or this, from systemd; 0: nothing */
+	bool is_unit;
+	bool has_original;
 	struct iso_drift drift;
 	enum cgroup_state state;
 	char reason[400];
@@ -98,6 +101,8 @@ const char *cgroup_limit_text(const struct cgroup_limit *limit,
 int cgroup_create_missing(struct cgroup *cgroup, struct error *reterr);
 /* Opens the directory of an ancestor: levels_up = 1 is the parent.  -ENOENT past the mount. */
 int cgroup_open_ancestor(const struct cgroup *cgroup, unsigned levels_up, char ret_path[PATH_MAX]);
+/* Whether a file of words, such as cgroup.controllers, has "cpu" among them. */
+bool cgroup_lists_cpu(int dir_fd, const char *file);
 /* The group has no limit file: names the ancestor that does not hand cpu down, and what to do. */
 int cgroup_explain_no_files(const struct cgroup *cgroup, struct error *reterr);
 /* Removes what we created, from the group upwards; what is in use stays: -EBUSY for the group. */
@@ -107,6 +112,8 @@ int cgroup_remove_created(struct cgroup *cgroup, struct error *reterr);
 int cgroup_lock(const struct cgroup *cgroup, struct error *reterr);
 
 /* cgroup_saved.c: the original limit over a crash. */
+/* Half of the boot's random id; 0 where there is none. */
+uint64_t cgroup_boot_id(const char *root);
 int cgroup_saved_load(struct cgroup *cgroup, bool *ret_found, struct error *reterr);
 int cgroup_saved_store(const struct cgroup *cgroup, struct error *reterr);
 

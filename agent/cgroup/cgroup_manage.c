@@ -71,6 +71,8 @@ int cgroup_read(struct cgroup *cgroup, struct cgroup_limit *ret_limit, struct er
 		*ret_limit = cgroup->has_written ? cgroup->written : cgroup->original;
 		return 0;
 	}
+	if (cgroup->dir_fd < 0)
+		return failed(cgroup, -ENODEV, cgroup->backend->limit_file, reterr);
 	result = cgroup->backend->read_limit(cgroup->dir_fd, &limit);
 	if (result < 0)
 		return failed(cgroup, result, cgroup->backend->limit_file, reterr);
@@ -139,6 +141,22 @@ int cgroup_write(struct cgroup *cgroup, uint64_t quota_us, struct error *reterr)
 	return 0;
 }
 
+void cgroup_expect(struct cgroup *cgroup, uint64_t quota_us)
+{
+	cgroup->expected_us = quota_us;
+}
+
+/* Takes back what systemd wrote on our behalf; true if that explains the difference. */
+static bool is_expected(struct cgroup *cgroup, const struct cgroup_limit *present)
+{
+	struct cgroup_limit wanted = cgroup->written;
+
+	return cgroup->expected_us != 0 && !present->unlimited &&
+	       present->quota_us == cgroup->expected_us &&
+	       present->period_us == cgroup->period_us &&
+	       cgroup_set_limit(cgroup, &wanted, NULL) == 0;
+}
+
 void cgroup_take_over(struct cgroup *cgroup)
 {
 	cgroup->writer = NULL;
@@ -168,10 +186,13 @@ int cgroup_check(struct cgroup *cgroup, uint64_t now_ns, struct error *reterr)
 
 	if (cgroup->dry_run || (!cgroup->has_written && cgroup->state != CGROUP_GONE))
 		return 0;
+	if (cgroup->dir_fd < 0)
+		return failed(cgroup, -ENODEV, cgroup->backend->limit_file, reterr);
 	result = cgroup->backend->read_limit(cgroup->dir_fd, &present);
 	if (result < 0)
 		return failed(cgroup, result, cgroup->backend->limit_file, reterr);
-	differs = !cgroup_limit_equal(&present, &cgroup->written) && !is_writers(cgroup, &present);
+	differs = !cgroup_limit_equal(&present, &cgroup->written) &&
+		  !is_writers(cgroup, &present) && !is_expected(cgroup, &present);
 	wanted = cgroup->written;
 	if (iso_drift_look(&cgroup->drift, now_ns, differs)) {
 		result = cgroup_set_limit(cgroup, &wanted, &error);

@@ -16,13 +16,12 @@
 
 #include "agent/base/wholefile.h"
 
-/* Half of the boot's random id; 0 where there is none. */
-static uint64_t boot_id(const struct cgroup *cgroup)
+uint64_t cgroup_boot_id(const char *root)
 {
 	char path[PATH_MAX], text[64];
 	uint64_t id = 0;
 
-	if (snprintf(path, sizeof(path), "%s/proc/sys/kernel/random/boot_id", cgroup->root) >=
+	if (snprintf(path, sizeof(path), "%s/proc/sys/kernel/random/boot_id", root) >=
 		    (int)sizeof(path) ||
 	    cgroup_file_read(AT_FDCWD, path, text, sizeof(text)) < 0)
 		return 0;
@@ -60,7 +59,7 @@ int cgroup_saved_load(struct cgroup *cgroup, bool *ret_found, struct error *rete
 		return error_set(reterr, -EBADMSG,
 				 "'%.300s' is damaged: it keeps the limit from before isobar; set "
 				 "the limit by hand and remove the file", cgroup->saved_path);
-	if (id != cgroup->id || boot != boot_id(cgroup))
+	if (id != cgroup->id || boot != cgroup_boot_id(cgroup->root))
 		return 0;
 	limit.unlimited = unlimited != 0;
 	cgroup->original = limit;
@@ -80,7 +79,7 @@ int cgroup_saved_store(const struct cgroup *cgroup, struct error *reterr)
 			  "isobar-original 1\nboot %" PRIu64 "\nid %" PRIu64 "\nunlimited %d\n"
 			  "quota_us %" PRIu64 "\nperiod_us %" PRIu64 "\nburst_us %" PRIu64
 			  "\ncreated %u\n",
-			  boot_id(cgroup), cgroup->id, cgroup->original.unlimited,
+			  cgroup_boot_id(cgroup->root), cgroup->id, cgroup->original.unlimited,
 			  cgroup->original.quota_us, cgroup->original.period_us,
 			  cgroup->original_burst_us, cgroup->created_top);
 	/* An empty file after a power cut would keep the agent from starting. */

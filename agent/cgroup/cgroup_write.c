@@ -144,7 +144,8 @@ int cgroup_set_limit(struct cgroup *cgroup, const struct cgroup_limit *wanted,
 
 	if (cgroup->dry_run)
 		return pretend(cgroup, wanted);
-	result = cgroup->backend->read_limit(cgroup->dir_fd, &present);
+	result = cgroup->dir_fd < 0 ? -ENODEV
+				    : cgroup->backend->read_limit(cgroup->dir_fd, &present);
 	if (result == 0 && cgroup->writer != NULL)
 		result = cgroup->writer->write(cgroup->writer->context, wanted);
 	else if (result == 0)

@@ -22,7 +22,8 @@
  * exact one.  What systemd may write at any time is unit_bound_ucpu().
  *
  * Root talks to systemd's private socket, as systemctl does, so no message bus
- * has to run; others, and where that socket is missing, over the system bus.
+ * has to run; others, and where that socket is missing or the environment has a
+ * DBUS_SYSTEM_BUS_ADDRESS, over the system bus.
  * A lost connection (daemon-reexec) is made anew with the next call.  Each
  * call waits a bounded time, since systemd answers nobody while it reloads.
  */

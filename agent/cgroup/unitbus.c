@@ -87,18 +87,19 @@ static void disconnect(struct unitbus *bus)
 
 static int start(sd_bus *bus, const char *address)
 {
+	const char *system = secure_getenv("DBUS_SYSTEM_BUS_ADDRESS");
+	bool is_message_bus = false;
 	int r;
 
-	if (address != NULL) {
-		r = sd_bus_set_address(bus, address);
-		return r < 0 ? r : sd_bus_start(bus);
+	if (address == NULL && system == NULL && geteuid() == 0 &&
+	    access(PRIVATE_SOCKET, F_OK) == 0) {
+		address = "unix:path=" PRIVATE_SOCKET;
+	} else if (address == NULL) {
+		address = system != NULL ? system : "unix:path=/run/dbus/system_bus_socket";
+		is_message_bus = true;
 	}
-	if (geteuid() == 0 && access(PRIVATE_SOCKET, F_OK) == 0) {
-		r = sd_bus_set_address(bus, "unix:path=" PRIVATE_SOCKET);
-		return r < 0 ? r : sd_bus_start(bus);
-	}
-	r = sd_bus_set_address(bus, "unix:path=/run/dbus/system_bus_socket");
-	if (r >= 0)
+	r = sd_bus_set_address(bus, address);
+	if (r >= 0 && is_message_bus)
 		r = sd_bus_set_bus_client(bus, 1);
 	return r < 0 ? r : sd_bus_start(bus);
 }

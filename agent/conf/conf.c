@@ -58,14 +58,28 @@ static const struct confutil_option options[] = {
 		.doc = "raised with every change of the shared part of the configuration",
 	},
 	{
-		.section = "", .name = "cgroup", .type = CONFUTIL_PATH,
-		.flags = CONFUTIL_REQUIRED, AT(cgroup),
-		.doc = "the job: a cgroup, as a path below the root of the hierarchy",
+		.section = "", .name = "cgroup", .type = CONFUTIL_PATH, AT(cgroup),
+		.doc = "the job: a cgroup, as a path below the root of the hierarchy; "
+		       "needed unless unit or delegated says which it is",
+	},
+	{
+		.section = "", .name = "unit", .type = CONFUTIL_TEXT, AT(unit),
+		.doc = "the job: a service, scope or slice of systemd",
+	},
+	{
+		.section = "", .name = "delegated", .type = CONFUTIL_BOOL, .initial = "no",
+		AT(delegated),
+		.doc = "the job: a cgroup below that of isobard's own unit, for the worker",
 	},
 	{
 		.section = "", .name = "create-cgroup", .type = CONFUTIL_BOOL,
 		.initial = "no", AT(create_cgroup),
 		.doc = "make the cgroup if it is not there",
+	},
+	{
+		.section = "", .name = "force-cgroup", .type = CONFUTIL_BOOL, .initial = "no",
+		AT(force_cgroup),
+		.doc = "limit it even if it is a slice, or holds isobard itself",
 	},
 	{
 		.section = "", .name = "period", .type = CONFUTIL_DURATION,
@@ -451,4 +465,11 @@ int conf_load(const char *path, struct conf *ret_conf, struct error *reterr)
 	r = conf_parse(path, text, ret_conf, reterr);
 	free(text);
 	return r;
+}
+
+const char *conf_job(const struct conf *conf)
+{
+	if (conf->delegated)
+		return "delegated";
+	return conf->unit[0] != '\0' ? conf->unit : conf->cgroup;
 }

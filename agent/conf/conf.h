@@ -17,6 +17,7 @@
 
 #define CONF_NAME_BYTES	    64
 #define CONF_PATH_BYTES	    256
+#define CONF_UNIT_BYTES	    256
 #define CONF_ADDRESS_BYTES  160
 #define CONF_KEY_BYTES	    41 /* Z85 and its NUL */
 #define CONF_NEIGHBOURS_MAX 64
@@ -71,8 +72,12 @@ struct conf {
 	uint64_t endowment_ucpu; /* share at the very first start; 0: not set */
 	int64_t config_epoch;
 
+	/* The job: exactly one of the three; conf_job() names it. */
 	char cgroup[CONF_PATH_BYTES]; /* below the hierarchy's root, "/a/b" */
+	char unit[CONF_UNIT_BYTES];   /* of systemd */
+	bool delegated;		      /* a child of the agent's own unit */
 	bool create_cgroup;
+	bool force_cgroup;
 	uint64_t period_ns;
 	uint64_t floor_ucpu,
 	    ceiling_ucpu; /* floor <= ceiling <= budget, floor >= 1000 µs a period */
@@ -165,6 +170,9 @@ int conf_check(struct conf *conf, const char *name, const struct confutil_lines 
  * to others.  A dry run limits nothing, so there is nothing to guard.
  */
 bool conf_is_guarded(const struct conf *conf);
+
+/* The job as a person would call it: path, unit, or "delegated". */
+const char *conf_job(const struct conf *conf);
 
 /* Whether this node hosts a worker. */
 bool conf_trains(const struct conf *conf);

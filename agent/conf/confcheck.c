@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/cgroup/unit.h"
 #include "agent/conf/confcheck.h"
+#include "lib/enforce/property.h"
 #include "lib/quantity.h"
 
 /*
@@ -87,7 +89,8 @@ static int check_shares(struct confcheck *check)
 	uint64_t least = least_ucpu(conf->period_ns);
 
 	if (conf->floor_ucpu == 0 && !is_set(check, "floor"))
-		conf->floor_ucpu = least;
+		conf->floor_ucpu = conf->unit[0] != '\0' && least < ISO_PROPERTY_STEP_UCPU ?
+					   ISO_PROPERTY_STEP_UCPU : least;
 	conf->has_ceiling = conf->ceiling_ucpu != 0 || is_set(check, "ceiling");
 	if (!conf->has_ceiling)
 		conf->ceiling_ucpu = conf->budget_ucpu;
@@ -112,6 +115,47 @@ static int check_shares(struct confcheck *check)
 		return too_small(check, "endowment", conf->endowment_ucpu, "the floor",
 				 conf->floor_ucpu);
 	return 0;
+}
+
+/* What systemd keeps over a reload has this grain, lib/enforce/property.h. */
+static int check_unit(struct confcheck *check)
+{
+	const struct conf *conf = check->conf;
+
+	if (!unit_name_valid(conf->unit, check->reterr)) {
+		error_wrap(check->reterr, "unit");
+		return confcheck_at_option(check, "", "unit");
+	}
+	if (conf->floor_ucpu < ISO_PROPERTY_STEP_UCPU)
+		return too_small(check, "floor", conf->floor_ucpu,
+				 "the least limit that systemd keeps for a unit",
+				 ISO_PROPERTY_STEP_UCPU);
+	if (conf->create_cgroup) {
+		error_set(check->reterr, -EINVAL,
+			  "create-cgroup: the group of a unit is made by systemd alone");
+		return confcheck_at_option(check, "", "create-cgroup");
+	}
+	return 0;
+}
+
+static int check_job(struct confcheck *check)
+{
+	const struct conf *conf = check->conf;
+	bool has_path = conf->cgroup[0] != '\0', has_unit = conf->unit[0] != '\0';
+	unsigned count = (unsigned)has_path + has_unit + conf->delegated;
+
+	if (count == 0) {
+		error_set(check->reterr, -EINVAL,
+			  "there is no job: set one of cgroup, unit and delegated");
+		return confcheck_at_line(check, 0);
+	}
+	if (count > 1) {
+		error_set(check->reterr, -EINVAL,
+			  "one node limits one job: set only one of cgroup, unit and delegated");
+		return confcheck_at_option(check, "",
+					   has_unit ? "unit" : has_path ? "cgroup" : "delegated");
+	}
+	return has_unit ? check_unit(check) : 0;
 }
 
 static int check_cgroup(struct confcheck *check)
@@ -358,8 +402,9 @@ int conf_check(struct conf *conf, const char *name, const struct confutil_lines 
 {
 	struct confcheck check = { .conf = conf, .name = name, .lines = lines, .reterr = reterr };
 	static int (*const steps[])(struct confcheck *) = {
-		check_shares,	      check_cgroup,  check_neighbours, check_listen,
-		check_administrators, check_trading, check_lease,      confcheck_training,
+		check_shares,	  check_job,		check_cgroup,  check_neighbours,
+		check_listen,	  check_administrators, check_trading, check_lease,
+		confcheck_training,
 	};
 
 	conf->warning_count = 0;

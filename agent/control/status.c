@@ -228,6 +228,7 @@ static void put_measured(json_t *json, const struct status *status)
 
 static void put_identity(json_t *json, const struct status *status)
 {
+	put(json, "cgroup", text(status->cgroup));
 	put(json, "cluster", text(status->cluster));
 	put(json, "admin", text(status->admin));
 	put(json, "dry_run", json_boolean(status->is_dry_run));
@@ -243,6 +244,7 @@ static void put_identity(json_t *json, const struct status *status)
 	put(json, "node", text(status->node));
 	put(json, "reason", text(status->reason));
 	put(json, "state", text(status->state));
+	put(json, "unit", text(status->unit));
 	put(json, "version", text(status->version));
 }
 

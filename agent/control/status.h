@@ -47,6 +47,7 @@ struct status {
 	 */
 	const char *state;
 	const char *reason; /* NULL when there is nothing to say */
+	const char *cgroup, *unit; /* the job's group; its unit of systemd, or NULL */
 	int64_t share_ucpu, enforced_ucpu;
 	int64_t quota_us, period_us, readback_us;
 	int64_t effective_ucpu;

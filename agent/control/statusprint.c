@@ -110,6 +110,11 @@ static void print_limits(FILE *out, const json_t *status)
 		cpu(status, "share_ucpu").text, cpu(status, "budget_ucpu").text,
 		cpu(status, "floor_ucpu").text, cpu(status, "ceiling_ucpu").text,
 		cpu(status, "reserve_ucpu").text);
+	if (json_is_string(get(status, "unit")))
+		fprintf(out, "unit       %s   cgroup %s\n", text(status, "unit"),
+			text(status, "cgroup"));
+	else if (json_is_string(get(status, "cgroup")))
+		fprintf(out, "cgroup     %s\n", text(status, "cgroup"));
 	fprintf(out, "quota      %s us per %s us written   %s us read back   %s CPU enforced\n",
 		count(status, "quota_us").text, count(status, "period_us").text,
 		count(status, "readback_us").text, cpu(status, "enforced_ucpu").text);

@@ -52,6 +52,7 @@ struct guard {
 	int told_error;     /* of lowering; logged once */
 	uint32_t told_lowered;
 	bool ends;
+	bool stays; /* others may raise the limit: alone as well, while the group is there */
 };
 
 static void fill_reply(const struct guard *guard, struct guard_reply *reply)
@@ -107,6 +108,7 @@ static int carry_out(struct guard *guard, const struct guard_request *request, i
 	case GUARD_ATTACH:
 		if (group_fd < 0)
 			return -EBADF;
+		guard->stays = request->stays != 0;
 		return keeper_attach(&guard->keeper, now_ns, group_fd, request->hierarchy, &lease);
 	case GUARD_RENEW:
 		return keeper_renew(&guard->keeper, now_ns, request->deadline_ns);
@@ -266,16 +268,22 @@ static void arm(struct guard *guard)
 
 /*
  * Alone it stays until the lease has ended, the group has gone, or where nobody
- * could ever want the share back.  A watchdog that cannot be disarmed needs it
- * for ever.
+ * could ever want the share back.  With a unit of systemd, which may write its
+ * quota to the kernel again after the lease, only the group's end counts.  A
+ * watchdog that cannot be disarmed needs it for ever.
  */
 static bool is_done(const struct guard *guard)
 {
+	struct cgroup_limit unused;
+
 	if (guard->watchdog.is_sticky)
 		return false;
-	return guard->ends ||
-	       (guard->fds[AGENT].fd < 0 && (guard->keeper.deadline_ns == UINT64_MAX ||
-					     !keeper_above_floor(&guard->keeper)));
+	if (guard->ends || guard->fds[AGENT].fd >= 0)
+		return guard->ends;
+	if (guard->keeper.deadline_ns == UINT64_MAX)
+		return true;
+	return guard->stays ? limit_file_read(&guard->keeper.file, &unused) == -ENODEV
+			    : !keeper_above_floor(&guard->keeper);
 }
 
 static int loop(struct guard *guard, struct error *reterr)

@@ -230,6 +230,7 @@ static int attach_group(struct guard_client *client, int *ret_result, struct err
 		.lease_ns = client->config.lease_ns,
 		.guard_ns = client->config.guard_ns,
 		.hierarchy = client->hierarchy,
+		.stays = client->config.stays,
 	};
 	struct guard_reply reply;
 	int r = ask(client, &request, client->dir_fd, &reply, reterr);

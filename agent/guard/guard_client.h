@@ -61,6 +61,7 @@ struct guard_client_config {
 	uint64_t floor_ucpu;
 	uint64_t lease_ns;
 	uint64_t guard_ns;         /* lowers so long before the deadline */
+	bool stays;                /* after the lease as well: systemd may raise the limit */
 };
 
 /* The strings are borrowed until guard_client_close().  Starts nothing yet.  -ENOMEM. */

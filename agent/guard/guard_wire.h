@@ -11,7 +11,7 @@
  * two part (guard_client.h).
  */
 
-#define GUARD_MAGIC	 0x31726467u /* "gdr1" */
+#define GUARD_MAGIC	 0x32726467u /* "gdr2" */
 #define GUARD_SOCKET	 "guard"     /* in the run directory */
 #define GUARD_LOCK	 "guard.lock"
 #define GUARD_FD	 3	     /* the first agent's connection, at the start */
@@ -34,6 +34,8 @@ struct guard_request {
 	uint64_t floor_ucpu, lease_ns, guard_ns;
 	uint32_t hierarchy; /* 1, 2 */
 	uint32_t unlimited;
+	uint32_t stays; /* ATTACH: systemd may raise the limit after the lease has ended */
+	uint32_t reserved;
 };
 
 /* Bits of flags. */

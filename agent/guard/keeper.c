@@ -6,8 +6,11 @@
 #include <assert.h>
 #include <errno.h>
 
-/* Without a lease it looks again: another writer may raise, or lowering may have failed. */
-#define LOOK_EVERY_NS  1000000000u
+/*
+ * Without a lease it looks again: another writer may raise (systemd at a reload:
+ * so long at most more than the floor is in force), or lowering may have failed.
+ */
+#define LOOK_EVERY_NS  100000000u
 #define RETRY_EVERY_NS 20000000u
 
 void keeper_init(struct keeper *keeper)

@@ -350,7 +350,7 @@ static void start_if_due(struct host *host, uint64_t now_ns)
 	if (start(host, &error) == 0) {
 		log_info("worker: started, pid %d, as %s, in cgroup %s", (int)host->child.pid,
 			 host->has_user ? host->config.conf->training.user : "ourselves",
-			 host->config.conf->cgroup);
+			 conf_job(host->config.conf));
 		host->ever_started = true;
 		job_watch(host->config.job, host->child.pid);
 		return;

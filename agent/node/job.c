@@ -12,8 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/base/clock.h"
 #include "agent/base/log.h"
 #include "agent/cgroup/mounts.h"
+#include "agent/cgroup/unit.h"
 #include "agent/guard/guard_client.h"
 #include "agent/meter/meter.h"
 #include "agent/meter/procuse.h"
@@ -38,12 +40,17 @@ static int open_cgroup(struct job *job, uint64_t first_ucpu, struct error *reter
 	uint64_t period_us = job->conf->period_ns / 1000;
 	uint64_t first_us = cgroup_quota_us(first_ucpu, period_us);
 	struct cgroup_config config = {
-		.path = job->conf->cgroup,
+		.path = job->group,
 		.period_us = period_us,
 		.first_quota_us = first_us < CGROUP_QUOTA_MIN_US ? CGROUP_QUOTA_MIN_US : first_us,
 		.on_exit = on_exit[job->conf->on_exit],
-		.saved_path = saved_path,
+		/* Of a unit it is kept with its quota. */
+		.saved_path = job->unit == NULL ? saved_path : NULL,
+		.original = job->unit != NULL ? &job->original : NULL,
 		.create = job->conf->create_cgroup,
+		.force = job->conf->force_cgroup,
+		.is_unit = job->unit != NULL,
+		.may_be_absent = job->absent[0] != '\0',
 		.dry_run = job->conf->dry_run,
 		.writer = job->guard != NULL ? guard_client_writer(job->guard) : NULL,
 	};
@@ -69,7 +76,7 @@ static int open_directories(const struct job *job, struct directories *ret_direc
 		return error_errno(reterr, -errno, "open %s", cgroup_directory(job->cgroup));
 	*ret_directories = (struct directories){ .cgroup_fd = fd, .usage_fd = -1 };
 	if (cgroup_version(job->cgroup) == 1 && mounts_find("", "cpuacct", &cpuacct, NULL) == 0 &&
-	    snprintf(path, sizeof(path), "%s%s", cpuacct.mount, job->conf->cgroup) <
+	    snprintf(path, sizeof(path), "%s%s", cpuacct.mount, job->group) <
 		    (int)sizeof(path))
 		ret_directories->usage_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return 0;
@@ -146,17 +153,30 @@ int job_open(const struct conf *conf, uint64_t first_ucpu, struct job **ret_job,
 	enum iso_status status = iso_quota_init(memory, iso_quota_size(), &config, &job->quota);
 	assert(status == ISO_OK); /* conf_check() has seen the period */
 
-	r = job_open_guard(job, reterr);
+	r = job_locate(job, reterr);
+	/* It will be limited from its start. */
+	if (r == -ENODEV && job->unit != NULL)
+		r = 0;
+	if (r == 0)
+		r = job_unit_prepare(job, clock_now_ns(), reterr);
+	if (r == 0)
+		r = job_open_guard(job, reterr);
 	if (r == 0)
 		r = open_cgroup(job, first_ucpu, reterr);
 	if (r < 0) {
 		guard_client_close(job->guard);
+		unit_close(job->unit);
 		free(memory);
 		free(job);
 		return r;
 	}
 	job->deadline_ns = job_lease_deadline_ns(job);
-	open_meter(job);
+	if (cgroup_state(job->cgroup) != CGROUP_GONE) {
+		open_meter(job);
+	} else {
+		snprintf(job->meter_error, sizeof(job->meter_error), "the job is not there");
+		log_warn("%s: it will be limited from its start", job->absent);
+	}
 	*ret_job = job;
 	return 0;
 }
@@ -168,6 +188,7 @@ struct job *job_close(struct job *job)
 	meter_close(job->meter);
 	cgroup_close(job->cgroup);
 	guard_client_close(job->guard);
+	unit_close(job->unit);
 	free(job->quota);
 	free(job);
 	return NULL;
@@ -183,10 +204,14 @@ int job_leave(struct job *job, struct error *reterr)
 		guard_client_leave(job->guard, keep);
 		cgroup_take_over(job->cgroup);
 	}
-	if (!is_handed_over)
-		return cgroup_leave(job->cgroup, reterr);
-	log_info("on exit: the limit stays, another agent takes over");
-	return 0;
+	if (is_handed_over) {
+		log_info("on exit: the limit stays, another agent takes over");
+		return 0;
+	}
+	int r = job_unit_leave(job, reterr);
+	int left = cgroup_leave(job->cgroup, r < 0 ? NULL : reterr);
+
+	return r < 0 ? r : left;
 }
 
 /* The clocks of running threads live in the meter, so it stays where it can. */
@@ -208,7 +233,7 @@ static void move_meter(struct job *job)
 	}
 	if (r == 0)
 		return;
-	log_warn("meter: cannot follow cgroup %s: %s; starting anew", job->conf->cgroup,
+	log_warn("meter: cannot follow cgroup %s: %s; starting anew", job->group,
 		 error.text);
 	job->meter = meter_close(job->meter);
 	open_meter(job);
@@ -227,17 +252,26 @@ static void reopen(struct job *job, uint64_t now_ns)
 	if (now_ns < job->reopen_at_ns)
 		return;
 	job->reopen_at_ns = now_ns + REOPEN_EVERY_NS;
-	if (open_cgroup(job, job->conf->floor_ucpu, &error) < 0) {
+	if (job_locate(job, &error) < 0 && job->trouble[0] == '\0')
+		return;
+	job_unit_look(job, now_ns);
+	if (job_unit_prepare(job, now_ns, &error) < 0 ||
+	    open_cgroup(job, job->conf->floor_ucpu, &error) < 0) {
 		if (job->trouble[0] != '\0')
 			snprintf(job->trouble, sizeof(job->trouble), "%.255s", error.text);
 		job->cgroup = gone;
 		return;
 	}
 	job->trouble[0] = '\0';
+	/* Between the two looks it may have ended once more. */
+	if (cgroup_state(job->cgroup) == CGROUP_GONE) {
+		cgroup_close(gone);
+		return;
+	}
 	cgroup_close(gone);
 	move_meter(job);
 	job->effective_at_ns = 0;
-	log_info("cgroup %s: is there again; limiting it", job->conf->cgroup);
+	log_info("cgroup %s: is there again; limiting it", job->group);
 }
 
 /* Drift is repaired inside; false when what the kernel enforces is not known. */
@@ -248,6 +282,8 @@ static bool observe_limit(struct job *job, uint64_t now_ns)
 
 	/* The state keeps the reason. */
 	job->contested = cgroup_check(job->cgroup, now_ns, &error) == -ESTALE;
+	if (cgroup_drift_count(job->cgroup) != job->drift_count)
+		job_unit_look(job, now_ns);
 	if (cgroup_read(job->cgroup, &limit, &error) < 0) {
 		/* That it has gone is a state of its own. */
 		if (cgroup_state(job->cgroup) != CGROUP_GONE)
@@ -391,7 +427,7 @@ void job_observe(struct job *job, uint64_t now_ns)
 		job->view.enforced_ucpu = INT64_MAX;
 	} else if (cgroup_state(job->cgroup) == CGROUP_GONE) {
 		/* No job, no use, no limit to exceed: its share is there for the others. */
-		job->view.enforced_ucpu = 0;
+		job->view.enforced_ucpu = job->unit != NULL ? job_bound_ucpu(job) : 0;
 		job->view.metered = true;
 		job->view.on_cpu_ucpu = job->view.wait_ucpu = job->view.demand_ucpu = 0;
 		known = true;
@@ -414,7 +450,8 @@ const char *job_state(const struct job *job, const char **ret_reason)
 		*ret_reason = job->trouble;
 		return cgroup_state_name(CGROUP_DEGRADED);
 	}
-	*ret_reason = cgroup_reason(job->cgroup);
+	*ret_reason = state == CGROUP_GONE && job->absent[0] != '\0' ? job->absent
+								    : cgroup_reason(job->cgroup);
 	if (state == CGROUP_OK && job_lacks_guard(job)) {
 		*ret_reason = "no guard, so only the floor is enforced";
 		return cgroup_state_name(CGROUP_DEGRADED);

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "agent/base/clock.h"
+#include "agent/cgroup/unit.h"
 #include "agent/guard/guard_client.h"
 #include "lib/quantity.h"
 
@@ -21,10 +22,23 @@ static int64_t limit_ucpu(const struct cgroup_limit *limit)
 			 limit->period_us);
 }
 
+int64_t job_bound_ucpu(const struct job *job)
+{
+	uint64_t bound_ucpu = job->unit != NULL && !job->conf->dry_run ?
+				      unit_bound_ucpu(job->unit) : 0;
+
+	return bound_ucpu < INT64_MAX ? (int64_t)bound_ucpu : INT64_MAX;
+}
+
+/* What systemd may write in the next moment counts as if it had. */
 void job_take_limit(struct job *job, const struct cgroup_limit *limit)
 {
+	int64_t bound_ucpu = job_bound_ucpu(job);
+
 	job->view.limit = *limit;
 	job->view.enforced_ucpu = limit_ucpu(limit);
+	if (job->view.enforced_ucpu < bound_ucpu)
+		job->view.enforced_ucpu = bound_ucpu;
 }
 
 static int write_quota(struct job *job, uint64_t now_ns, uint64_t quota_us,
@@ -44,6 +58,29 @@ static int write_quota(struct job *job, uint64_t now_ns, uint64_t quota_us,
 	return r;
 }
 
+/* The group has gone: what counts is what it will have when it is there again. */
+static int limit_absent(struct job *job, int64_t entitled_ucpu, int result)
+{
+	if (job->unit == NULL)
+		return 0;
+	job->view.enforced_ucpu = job_bound_ucpu(job);
+	return job->view.enforced_ucpu <= entitled_ucpu || result > 0 ? 0 : result;
+}
+
+/* Once the kernel has the share, for the time after a reload of systemd. */
+static int raise_unit(struct job *job, uint64_t now_ns, uint64_t entitled_ucpu,
+		      struct error *reterr)
+{
+	uint64_t has_ucpu;
+	int r;
+
+	if (job->unit == NULL || job->conf->dry_run)
+		return 0;
+	has_ucpu = (uint64_t)limit_ucpu(&job->view.limit);
+	r = job_unit_raise(job, now_ns, has_ucpu < entitled_ucpu ? has_ucpu : entitled_ucpu);
+	return r > 0 ? write_quota(job, now_ns, job->view.written_us, reterr) : 0;
+}
+
 int job_limit(struct job *job, uint64_t now_ns, int64_t entitled_ucpu, struct error *reterr)
 {
 	struct iso_quota_event event = {
@@ -56,7 +93,7 @@ int job_limit(struct job *job, uint64_t now_ns, int64_t entitled_ucpu, struct er
 		.periods_throttled = job->stat.periods_throttled,
 	};
 	struct iso_quota_update update;
-	int r = 0;
+	int unit, r = 0;
 
 	assert(entitled_ucpu > 0);
 	/* Up to the floor nothing is needed; above it, a guard with a lease. */
@@ -65,8 +102,9 @@ int job_limit(struct job *job, uint64_t now_ns, int64_t entitled_ucpu, struct er
 		event.entitled_ucpu = job->conf->floor_ucpu;
 	if (job_is_out_of_reach(job))
 		return error_set(reterr, -EUNATCH, "%s", job->trouble);
+	unit = job_unit_lower(job, now_ns, event.entitled_ucpu, reterr);
 	if (cgroup_state(job->cgroup) == CGROUP_GONE)
-		return 0;
+		return limit_absent(job, entitled_ucpu, unit);
 	enum iso_status status = iso_quota_step(job->quota, &event, &update);
 	if (status != ISO_OK)
 		return error_set(reterr, -ERANGE, "a share of %lld ucpu is below the least quota",
@@ -76,14 +114,21 @@ int job_limit(struct job *job, uint64_t now_ns, int64_t entitled_ucpu, struct er
 	/* Two that put it right again at every look would refill the job's pool each time. */
 	if (update.write && !job->contested)
 		r = write_quota(job, now_ns, update.quota_us, reterr);
+	else if (unit > 0 && job->view.written_us > 0 && !job->contested)
+		r = write_quota(job, now_ns, job->view.written_us, reterr);
 	if (r == -ENODEV)
-		return 0;
+		return limit_absent(job, entitled_ucpu, unit);
+	/* The kernel has been told all the same; but that may not last. */
+	if (unit < 0 && r == 0 && job->view.enforced_ucpu > entitled_ucpu)
+		return unit;
+	if (r == 0 && unit == 0)
+		r = raise_unit(job, now_ns, event.entitled_ucpu, reterr);
 	/* The lease has just ended: the guard keeps it lower, which is at most anything. */
 	if (r == -ETIME && job->view.enforced_ucpu <= entitled_ucpu)
 		return 0;
 	if (r == 0 && job->view.enforced_ucpu > entitled_ucpu)
 		r = error_set(reterr, -ESTALE, "cgroup %s still enforces %lld ucpu, not %lld",
-			      job->conf->cgroup, (long long)job->view.enforced_ucpu,
+			      job->group, (long long)job->view.enforced_ucpu,
 			      (long long)entitled_ucpu);
 	return r;
 }
@@ -100,6 +145,7 @@ int job_open_guard(struct job *job, struct error *reterr)
 		.floor_ucpu = conf->floor_ucpu,
 		.lease_ns = conf->trading.lease_ns,
 		.guard_ns = conf->trading.guard_ns,
+		.stays = conf->unit[0] != '\0',
 	};
 
 	return conf_is_guarded(conf) ? guard_client_open(&config, &job->guard, reterr) : 0;

@@ -4,14 +4,23 @@
 
 /* For job.c, which observes, and job_limit.c, which limits, only. */
 
+#include <limits.h>
+
 #include "agent/node/job.h"
 #include "lib/enforce/demand.h"
 #include "lib/enforce/quota.h"
 
 struct guard_client;
+struct unit;
 
 struct job {
 	const struct conf *conf;
+	char group[PATH_MAX]; /* the cgroup's path, as far as it is known */
+	struct unit *unit;    /* NULL: the job is none of systemd's */
+	/* Why the unit has no group now; "": it has one. */
+	char absent[sizeof(((struct error *)0)->text)];
+	struct cgroup_limit original; /* of a unit: what its quota was before us */
+	uint64_t drift_count; /* of the cgroup, when the unit's quota was last read */
 	struct cgroup *cgroup;
 	struct meter *meter;
 	char meter_error[256]; /* why there is no meter */
@@ -40,6 +49,27 @@ void job_take_limit(struct job *job, const struct cgroup_limit *limit);
 
 /* The group was made anew, and we have no hold on it. */
 bool job_is_out_of_reach(const struct job *job);
+
+/* What the kernel may enforce without our doing: no less than its limit. */
+int64_t job_bound_ucpu(const struct job *job);
+
+/*
+ * job_unit.c: a job that is a unit of systemd; without one they do nothing.
+ *
+ * Finds the group's path, and at the first time the unit and the quota that it
+ * had before us.  -ENODEV: it is not running; the path is then that of its last
+ * group, or one where none can be.
+ */
+int job_locate(struct job *job, struct error *reterr);
+/* A unit without any quota has no file for the limit: it gets the floor. */
+int job_unit_prepare(struct job *job, uint64_t now_ns, struct error *reterr);
+/* Before the kernel's file and after it; 1: systemd wrote its own value there. */
+int job_unit_lower(struct job *job, uint64_t now_ns, uint64_t share_ucpu, struct error *reterr);
+int job_unit_raise(struct job *job, uint64_t now_ns, uint64_t share_ucpu);
+/* The limit was changed by others, or the group is a new one: so may be the quota. */
+void job_unit_look(struct job *job, uint64_t now_ns);
+/* What on-exit says. */
+int job_unit_leave(struct job *job, struct error *reterr);
 
 /* Starts nothing yet; a node that needs no guard has none.  -ENOMEM. */
 int job_open_guard(struct job *job, struct error *reterr);

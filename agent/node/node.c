@@ -271,7 +271,8 @@ int node_restore(const struct conf *conf, struct error *reterr)
 	struct node node = { .conf = conf };
 	int r;
 
-	snprintf(saved, sizeof(saved), "%s/limit-before", conf->state_directory);
+	snprintf(saved, sizeof(saved), "%s/%s", conf->state_directory,
+		 conf->unit[0] != '\0' ? "unit-before" : "limit-before");
 	if (conf->on_exit == CONF_ON_EXIT_KEEP || conf->dry_run || handover_is_asked(conf) ||
 	    access(saved, F_OK) < 0)
 		return 0;

@@ -189,7 +189,7 @@ static json_t *not_yet(const struct node *node, const struct opjson_op *op)
 			return busy(tick_ms(node), "the journal is not verified yet, see "
 						   "isobard(8)");
 		return busy(tick_ms(node), "cgroup %s: the limit cannot be lowered now",
-			    node->conf->cgroup);
+			    conf_job(node->conf));
 	case ISO_OP_MINT:
 	case ISO_OP_BUDGET:
 	case ISO_OP_OPEN:
@@ -356,7 +356,7 @@ json_t *node_command_admit(void *context, const json_t *request,
 	if (job_view(node->job)->enforced_ucpu > from.endowment_ucpu &&
 	    job_view(node->job)->enforced_ucpu > (int64_t)node->conf->floor_ucpu)
 		return busy(tick_ms(node), "cgroup %s: the limit cannot be lowered now",
-			    node->conf->cgroup);
+			    conf_job(node->conf));
 	if (meet_all(node, &from, peers, &error) < 0)
 		return control_refuse("%s", error.text);
 	const struct iso_ledger_admission admission = {

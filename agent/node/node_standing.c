@@ -8,6 +8,7 @@
 
 #include "agent/base/log.h"
 #include "agent/node/node_private.h"
+#include "lib/enforce/property.h"
 #include "lib/quantity.h"
 
 /* Joining and leaving: what a node without a share enforces, and what it says. */
@@ -16,7 +17,13 @@ int64_t node_least_ucpu(const struct node *node)
 {
 	uint64_t quota_us = CGROUP_QUOTA_MIN_US * (uint64_t)ISO_NS_PER_S;
 
-	return (int64_t)((quota_us + node->conf->period_ns - 1) / node->conf->period_ns);
+	int64_t least_ucpu = (int64_t)((quota_us + node->conf->period_ns - 1) /
+				       node->conf->period_ns);
+
+	/* Nor does systemd keep less for a unit. */
+	if (node->conf->unit[0] != '\0' && least_ucpu < (int64_t)ISO_PROPERTY_STEP_UCPU)
+		return ISO_PROPERTY_STEP_UCPU;
+	return least_ucpu;
 }
 
 int64_t node_enforced_ucpu(const struct node *node)
@@ -49,7 +56,7 @@ static void explain_leaving(const struct node *node, const struct iso_trade_stat
 {
 	if (!node->is_empty)
 		snprintf(out, size, "cgroup %s is not empty: end its processes, and what is left "
-			 "of the share, %.4f CPU, is given away", node->conf->cgroup,
+			 "of the share, %.4f CPU, is given away", conf_job(node->conf),
 			 (double)trade->share_ucpu / ISO_UCPU_PER_CPU);
 	else if (trade->share_ucpu > 0)
 		snprintf(out, size, "%.4f CPU are left to give away",
@@ -147,7 +154,7 @@ void node_look(struct node *node)
 	if (!node->has_share && !node->is_empty && !node->empty_told)
 		log_warn("cgroup %s: not empty, and this node has no share: what runs there gets "
 			 "the kernel's least quota, %.4f CPU, which is nobody's share",
-			 node->conf->cgroup, (double)node_least_ucpu(node) / ISO_UCPU_PER_CPU);
+			 conf_job(node->conf), (double)node_least_ucpu(node) / ISO_UCPU_PER_CPU);
 	node->empty_told = !node->has_share && !node->is_empty;
 	tell(node, &trade);
 }

@@ -214,6 +214,8 @@ static void fill_job(struct status *status, const struct node *node)
 {
 	const struct job_view *view = job_view(node->job);
 
+	status->cgroup = cgroup_path(job_cgroup(node->job));
+	status->unit = node->conf->unit[0] != '\0' ? node->conf->unit : NULL;
 	status->quota_us = view->written_us == 0 ? STATUS_UNKNOWN : (int64_t)view->written_us;
 	status->readback_us =
 		view->limit.unlimited ? STATUS_UNKNOWN : (int64_t)view->limit.quota_us;

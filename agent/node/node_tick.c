@@ -66,9 +66,9 @@ static void log_job_state(struct node *node)
 	if (is_first)
 		return; /* what is amiss at the start has been said by then */
 	if (reason[0] != '\0')
-		log_warn("cgroup %s: %s: %s", node->conf->cgroup, state, reason);
+		log_warn("cgroup %s: %s: %s", conf_job(node->conf), state, reason);
 	else
-		log_info("cgroup %s: ok again", node->conf->cgroup);
+		log_info("cgroup %s: ok again", conf_job(node->conf));
 }
 
 /* No quota is smaller than the kernel's least; what that counts for: node_enforced_ucpu(). */
@@ -89,14 +89,14 @@ static bool lower(struct node *node, uint64_t now_ns, const struct iso_trade_pla
 
 	if (r == 0 && iso_trade_lowered(node->trade, enforced_ucpu) == ISO_OK) {
 		if (node->limit_failed)
-			log_info("cgroup %s: can be lowered again", node->conf->cgroup);
+			log_info("cgroup %s: can be lowered again", conf_job(node->conf));
 		node->limit_failed = false;
 		crash_point("lowered");
 		return true;
 	}
 	if (!node->limit_failed)
 		log_error("cgroup %s: cannot lower to %" PRId64 " ucpu: %s; giving nothing away",
-			  node->conf->cgroup, plan->limit_ucpu, error.text);
+			  conf_job(node->conf), plan->limit_ucpu, error.text);
 	node->limit_failed = true;
 	return false;
 }
@@ -129,7 +129,7 @@ static void carry_out(struct node *node, uint64_t now_ns)
 	log_job_state(node);
 	/* Another writer's value is put right at a slower pace, and is a state. */
 	if (r < 0 && r != -ESTALE && !node->raise_failed && !node->limit_failed)
-		log_warn("cgroup %s: %s; trying again at each tick", node->conf->cgroup,
+		log_warn("cgroup %s: %s; trying again at each tick", conf_job(node->conf),
 			 error.text);
 	node->raise_failed = r < 0;
 	crash_point("raised");

@@ -1,9 +1,13 @@
 # Control groups: trees of plain files, then the real hierarchy of this host.
-unit_tests += %D%/cgroup %D%/keeper %D%/mounts
+unit_tests += %D%/cgroup %D%/delegated %D%/keeper %D%/mounts
+%C%_delegated_SOURCES = %D%/delegated.c %D%/tree.c %D%/tree.h
 if WITH_SYSTEMD
 unit_tests += %D%/unit
 %C%_unit_SOURCES = %D%/unit.c %D%/manager.c %D%/manager.h
 %C%_unit_CFLAGS = $(AM_CFLAGS) $(SYSTEMD_CFLAGS)
+host_tests += %D%/job_unit
+%C%_job_unit_SOURCES = %D%/job_unit.c %D%/manager.c %D%/manager.h %D%/group.c %D%/group.h
+%C%_job_unit_CFLAGS = $(AM_CFLAGS) $(SYSTEMD_CFLAGS)
 endif
 host_tests += %D%/guard %D%/watchdog %D%/host %D%/job %D%/load
 %C%_cgroup_SOURCES = %D%/cgroup.c %D%/tree.c %D%/tree.h

@@ -81,7 +81,9 @@ static int on_message(sd_bus_message *message, void *context, sd_bus_error *erro
 		return 0;
 	if (unit->delay_ms > 0)
 		(void)poll(NULL, 0, (int)unit->delay_ms);
-	if (sd_bus_message_is_method_call(message, NULL, "SetUnitProperties") > 0)
+	if (sd_bus_message_is_method_call(message, "org.freedesktop.DBus", "Hello") > 0)
+		demand(sd_bus_reply_method_return(message, "s", ":1.1"), "greeting");
+	else if (sd_bus_message_is_method_call(message, NULL, "SetUnitProperties") > 0)
 		demand(set_properties(message, unit), "answer");
 	else
 		demand(get(message, unit), "answer");

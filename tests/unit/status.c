@@ -81,7 +81,7 @@ START_TEST(what_is_unknown_is_null)
 	status_init(&status);
 	is(status_json(&status),
 	   "{\"admin\":null,\"agent\":{\"cpu_ns\":null,\"rss_bytes\":null},\"budget_ucpu\":null,"
-	   "\"ceiling_ucpu\":null,\"cluster\":null,\"cpus\":null,\"debt_ns\":null,"
+	   "\"ceiling_ucpu\":null,\"cgroup\":null,\"cluster\":null,\"cpus\":null,\"debt_ns\":null,"
 	   "\"demand_ucpu\":null,\"draining\":false,\"dry_run\":false,"
 	   "\"effective_by\":null,\"effective_ucpu\":null,\"enforced_ucpu\":null,"
 	   "\"floor_ucpu\":null,\"frozen\":false,\"generation\":null,"
@@ -102,7 +102,7 @@ START_TEST(what_is_unknown_is_null)
 	   "\"share_ucpu\":null,\"state\":null,\"throttled_ns\":null,\"ticks\":null,"
 	   "\"training\":null,"
 	   "\"unbound\":{\"realtime_threads\":null,\"realtime_ucpu\":null,\"sched_ext\":null},"
-	   "\"uptime_s\":null,\"version\":null,\"wait_ucpu\":null,\"worker\":null}");
+	   "\"unit\":null,\"uptime_s\":null,\"version\":null,\"wait_ucpu\":null,\"worker\":null}");
 }
 END_TEST
 

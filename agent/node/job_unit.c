@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A job that is a unit of systemd, which keeps a limit of its own for it. */
+#include "config.h"
+
+#include "agent/node/job_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/base/log.h"
+#include "agent/cgroup/delegated.h"
+#include "agent/cgroup/unit.h"
+#include "agent/cgroup/unitsaved.h"
+
+static uint64_t period_us(const struct job *job)
+{
+	return job->conf->period_ns / 1000;
+}
+
+static void saved_path(const struct job *job, char ret_path[CONF_PATH_BYTES + 16])
+{
+	snprintf(ret_path, CONF_PATH_BYTES + 16, "%s/unit-before", job->conf->state_directory);
+}
+
+/* As the kernel would have it. */
+static struct cgroup_limit limit_of(const struct unit_quota *quota)
+{
+	struct cgroup_limit limit = {
+		.unlimited = quota->ucpu == UINT64_MAX,
+		.period_us = quota->period_us <= CGROUP_PERIOD_MAX_US &&
+					     quota->period_us >= CGROUP_PERIOD_MIN_US ?
+				     quota->period_us : 100000,
+	};
+
+	if (!limit.unlimited)
+		limit.quota_us = cgroup_quota_us(quota->ucpu, limit.period_us);
+	if (!limit.unlimited && limit.quota_us < CGROUP_QUOTA_MIN_US)
+		limit.quota_us = CGROUP_QUOTA_MIN_US;
+	return limit;
+}
+
+static int open_unit(struct job *job, struct error *reterr)
+{
+	struct unit_config config = { .name = job->conf->unit };
+	char path[CONF_PATH_BYTES + 16];
+	struct unit_quota original;
+	int r = unit_open(&config, &job->unit, reterr);
+
+	if (r < 0)
+		return r;
+	saved_path(job, path);
+	original = *unit_found(job->unit);
+	if (!job->conf->dry_run)
+		r = unitsaved_keep(path, job->conf->unit, &original, reterr);
+	job->original = limit_of(&original);
+	return r;
+}
+
+int job_locate(struct job *job, struct error *reterr)
+{
+	struct error error = { 0 };
+	int r;
+
+	if (job->conf->delegated)
+		return job->conf->dry_run ? delegated_find("", job->group, reterr)
+					  : delegated_prepare("", job->group, reterr);
+	if (job->conf->unit[0] == '\0') {
+		snprintf(job->group, sizeof(job->group), "%s", job->conf->cgroup);
+		return 0;
+	}
+	r = job->unit == NULL ? open_unit(job, reterr) : 0;
+	if (r < 0)
+		return r;
+	r = unit_group(job->unit, job->group, &error);
+	if (r == 0) {
+		job->absent[0] = '\0';
+		return 0;
+	}
+	if (r == -ENODEV)
+		snprintf(job->absent, sizeof(job->absent), "%s", error.text);
+	/* One that has never run has no path: no group has this name. */
+	if (job->group[0] == '\0')
+		snprintf(job->group, sizeof(job->group), "/%s", job->conf->unit);
+	if (reterr != NULL)
+		*reterr = error;
+	return r;
+}
+
+int job_unit_prepare(struct job *job, uint64_t now_ns, struct error *reterr)
+{
+	int r;
+
+	if (job->unit == NULL || job->conf->dry_run || unit_bound_ucpu(job->unit) != UINT64_MAX)
+		return 0;
+	r = job_unit_lower(job, now_ns, job->conf->floor_ucpu, reterr);
+	return r < 0 ? r : 0;
+}
+
+/* What systemd may now write by itself is no change by others. */
+static int told(struct job *job, int result)
+{
+	uint64_t bound_ucpu = unit_bound_ucpu(job->unit);
+
+	if (job->cgroup != NULL)
+		cgroup_expect(job->cgroup, bound_ucpu == UINT64_MAX ?
+					   0 : cgroup_quota_us(bound_ucpu, period_us(job)));
+	return result;
+}
+
+int job_unit_lower(struct job *job, uint64_t now_ns, uint64_t share_ucpu, struct error *reterr)
+{
+	if (job->unit == NULL || job->conf->dry_run)
+		return 0;
+	return told(job, unit_lower(job->unit, now_ns, share_ucpu, period_us(job), reterr));
+}
+
+int job_unit_raise(struct job *job, uint64_t now_ns, uint64_t share_ucpu)
+{
+	if (job->unit == NULL || job->conf->dry_run || share_ucpu == 0)
+		return 0;
+	return told(job, unit_raise(job->unit, now_ns, share_ucpu, period_us(job), NULL));
+}
+
+void job_unit_look(struct job *job, uint64_t now_ns)
+{
+	if (job->unit == NULL)
+		return;
+	job->drift_count = cgroup_drift_count(job->cgroup);
+	(void)told(job, unit_look(job->unit, now_ns, NULL));
+}
+
+int job_unit_leave(struct job *job, struct error *reterr)
+{
+	char path[CONF_PATH_BYTES + 16];
+	struct unit_quota original;
+	int r;
+
+	if (job->unit == NULL || job->conf->dry_run || job->conf->on_exit == CONF_ON_EXIT_KEEP)
+		return 0;
+	saved_path(job, path);
+	original = *unit_found(job->unit);
+	r = unitsaved_keep(path, job->conf->unit, &original, reterr);
+	if (r == 0)
+		r = unit_set(job->unit, &original, reterr);
+	if (r < 0)
+		return r;
+	(void)unlink(path); /* its purpose is fulfilled */
+	return 0;
+}

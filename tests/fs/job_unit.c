@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * agent/node/job with a job that is a unit: the real hierarchy, and a service
+ * manager of our own that hangs, writes and forgets as systemd does.
+ */
+#include "config.h"
+
+#include "agent/node/job.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/base/clock.h"
+#include "tests/fs/group.h"
+#include "tests/fs/manager.h"
+#include "tests/test.h"
+
+#define SECOND_NS 1000000000ull
+#define SHARE	  304300
+#define SHARE_US  30430
+#define KEPT	  300000
+#define KEPT_US	  30000
+
+static struct conf conf; /* too large for the stack */
+static char directory[PATH_MAX], state[] = "/tmp/isobar-job-unit-XXXXXX";
+static struct manager manager;
+static uint64_t now_ns;
+
+static void setup(void)
+{
+	group_clean();
+	snprintf(state, sizeof(state), "/tmp/isobar-job-unit-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(state));
+	memset(&conf, 0, sizeof(conf));
+	snprintf(conf.unit, sizeof(conf.unit), "foo.service");
+	snprintf(conf.state_directory, sizeof(conf.state_directory), "%s", state);
+	conf.period_ns = 100000000;
+	conf.floor_ucpu = 10000;
+	conf.ceiling_ucpu = 1000000;
+	conf.on_exit = CONF_ON_EXIT_KEEP;
+	conf.trading.tick_ns = SECOND_NS;
+	group_make("job");
+	group_directory("job", directory);
+	manager_start(&manager);
+	snprintf(manager.unit->group, sizeof(manager.unit->group), "%s", group_path("job"));
+	ck_assert_int_eq(setenv("DBUS_SYSTEM_BUS_ADDRESS", manager.address, 1), 0);
+	now_ns = clock_now_ns();
+}
+
+static void teardown(void)
+{
+	char path[256];
+
+	manager_stop(&manager);
+	group_clean();
+	snprintf(path, sizeof(path), "%s/unit-before", state);
+	(void)unlink(path);
+	(void)rmdir(state);
+}
+
+static struct job *must_open(void)
+{
+	struct error error = { 0 };
+	struct job *job = NULL;
+
+	ck_assert_msg(job_open(&conf, conf.floor_ucpu, &job, &error) == 0, "%s", error.text);
+	return job;
+}
+
+/* One tick. */
+static int tick(struct job *job, int64_t share_ucpu, struct error *error)
+{
+	now_ns += SECOND_NS;
+	job_observe(job, now_ns);
+	return job_limit(job, now_ns, share_ucpu, error);
+}
+
+static void kernel_has(int64_t quota_us)
+{
+	int64_t has_us;
+	uint64_t period_us;
+
+	group_read_limit(directory, &has_us, &period_us);
+	ck_assert_int_eq(has_us, quota_us);
+	ck_assert_uint_eq(period_us, 100000);
+}
+
+static const char *state_of(const struct job *job, const char **ret_reason)
+{
+	return job_state(job, ret_reason);
+}
+
+static struct job *limited(void)
+{
+	struct error error = { 0 };
+	struct job *job = must_open();
+
+	for (int i = 0; i < 3; i++)
+		ck_assert_msg(tick(job, SHARE, &error) == 0, "%s", error.text);
+	kernel_has(SHARE_US);
+	ck_assert_uint_eq(manager.unit->ucpu, KEPT);
+	ck_assert_int_eq(job_view(job)->enforced_ucpu, SHARE);
+	return job;
+}
+
+START_TEST(both_limits_follow_the_share)
+{
+	struct error error = { 0 };
+	struct job *job = limited();
+
+	ck_assert_int_eq(tick(job, 104300, &error), 0);
+	kernel_has(10430);
+	ck_assert_uint_eq(manager.unit->ucpu, 100000);
+	ck_assert_int_eq(job_view(job)->enforced_ucpu, 104300);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(tick(job, 504300, &error), 0);
+	kernel_has(50430);
+	ck_assert_uint_eq(manager.unit->ucpu, 500000);
+	job_close(job);
+}
+END_TEST
+
+START_TEST(what_systemd_writes_again_is_no_change_by_others)
+{
+	const char *reason;
+	struct job *job = limited();
+
+	for (int i = 0; i < 8; i++) {
+		group_write_limit("job", KEPT_US, 100000);
+		ck_assert_int_eq(tick(job, SHARE, NULL), 0);
+		kernel_has(SHARE_US);
+	}
+	ck_assert_uint_eq(cgroup_drift_count(job_cgroup(job)), 0);
+	ck_assert_str_ne(state_of(job, &reason), "drifted");
+	ck_assert_str_ne(state_of(job, &reason), "conflict");
+	job_close(job);
+}
+END_TEST
+
+START_TEST(a_lowering_counts_when_systemd_has_it)
+{
+	struct error error = { 0 };
+	struct job *job = limited();
+
+	manager.unit->delay_ms = 1500;
+	ck_assert_int_eq(tick(job, 204300, &error), -ETIME);
+	/* The kernel has it, but a reload would undo it. */
+	kernel_has(20430);
+	ck_assert_int_eq(job_view(job)->enforced_ucpu, KEPT);
+	ck_assert_int_lt(tick(job, 204300, &error), 0);
+	manager.unit->delay_ms = 0;
+	uint64_t begin_ns = clock_now_ns();
+	while (manager.unit->ucpu != 200000)
+		ck_assert_uint_lt(clock_now_ns() - begin_ns, 60 * SECOND_NS);
+	now_ns += 8 * SECOND_NS; /* it is left alone for so long at most */
+	ck_assert_int_eq(tick(job, 204300, &error), 0);
+	kernel_has(20430);
+	ck_assert_int_eq(job_view(job)->enforced_ucpu, 204300);
+	job_close(job);
+}
+END_TEST
+
+START_TEST(a_quota_set_by_others_is_set_again)
+{
+	struct job *job = limited();
+
+	/* systemctl set-property CPUQuota= */
+	manager.unit->ucpu = UINT64_MAX;
+	group_write_limit("job", -1, 100000);
+	ck_assert_int_eq(tick(job, SHARE, NULL), 0);
+	ck_assert_uint_eq(manager.unit->ucpu, KEPT);
+	kernel_has(SHARE_US);
+	ck_assert_uint_eq(cgroup_drift_count(job_cgroup(job)), 1);
+	job_close(job);
+}
+END_TEST
+
+START_TEST(the_share_of_a_stopped_unit_is_free_once_systemd_knows)
+{
+	struct error error = { 0 };
+	const char *reason;
+	struct job *job = limited();
+
+	manager.unit->group[0] = '\0';
+	ck_assert_int_eq(rmdir(directory), 0);
+	ck_assert_int_eq(tick(job, SHARE, &error), 0);
+	ck_assert_int_eq(tick(job, SHARE, &error), 0);
+	ck_assert_str_eq(state_of(job, &reason), "gone");
+	ck_assert_str_eq(reason, "unit foo.service is not running (inactive)");
+	/* When it starts it has this much: so long it is not the others'. */
+	ck_assert_int_eq(job_view(job)->enforced_ucpu, KEPT);
+	ck_assert(!job_view(job)->hold);
+	ck_assert_int_eq(tick(job, 10000, &error), 0);
+	ck_assert_int_eq(job_view(job)->enforced_ucpu, 10000);
+	ck_assert_uint_eq(manager.unit->ucpu, 10000);
+
+	group_make("job");
+	group_write_limit("job", 1000, 100000);
+	snprintf(manager.unit->group, sizeof(manager.unit->group), "%s", group_path("job"));
+	for (int i = 0; i < 4; i++)
+		(void)tick(job, SHARE, &error);
+	kernel_has(SHARE_US);
+	ck_assert_uint_eq(manager.unit->ucpu, KEPT);
+	ck_assert_str_ne(state_of(job, &reason), "gone");
+	job_close(job);
+}
+END_TEST
+
+START_TEST(a_unit_that_does_not_run_yet_is_gone)
+{
+	struct error error = { 0 };
+	const char *reason;
+
+	manager.unit->group[0] = '\0';
+	struct job *job = must_open();
+	ck_assert_int_eq(tick(job, SHARE, &error), 0);
+	ck_assert_str_eq(state_of(job, &reason), "gone");
+	ck_assert_uint_eq(manager.unit->ucpu, 10000);
+	snprintf(manager.unit->group, sizeof(manager.unit->group), "%s", group_path("job"));
+	for (int i = 0; i < 4; i++)
+		(void)tick(job, SHARE, &error);
+	kernel_has(SHARE_US);
+	job_close(job);
+}
+END_TEST
+
+START_TEST(restore_puts_back_what_was_there_before_the_first_agent)
+{
+	struct error error = { 0 };
+
+	manager.unit->ucpu = 700000;
+	group_write_limit("job", 70000, 100000);
+	conf.on_exit = CONF_ON_EXIT_RESTORE;
+	/* The first one is killed. */
+	job_close(limited());
+	struct job *job = limited();
+	ck_assert_msg(job_leave(job, &error) == 0, "%s", error.text);
+	job_close(job);
+	ck_assert_uint_eq(manager.unit->ucpu, 700000);
+	ck_assert_uint_eq(manager.unit->period_us, UINT64_MAX);
+	kernel_has(70000);
+}
+END_TEST
+
+START_TEST(a_dry_run_tells_systemd_nothing)
+{
+	conf.dry_run = true;
+	struct job *job = must_open();
+
+	ck_assert_int_eq(tick(job, SHARE, NULL), 0);
+	ck_assert_int_eq(tick(job, 2 * SHARE, NULL), 0);
+	ck_assert_uint_eq(manager.unit->calls, 0);
+	kernel_has(-1);
+	job_close(job);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = suite_create("job as a unit");
+	TCase *tcase = tcase_create("a manager of our own");
+
+	group_start();
+	tcase_add_unchecked_fixture(tcase, NULL, group_end);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, both_limits_follow_the_share);
+	tcase_add_test(tcase, what_systemd_writes_again_is_no_change_by_others);
+	tcase_add_test(tcase, a_lowering_counts_when_systemd_has_it);
+	tcase_add_test(tcase, a_quota_set_by_others_is_set_again);
+	tcase_add_test(tcase, the_share_of_a_stopped_unit_is_free_once_systemd_knows);
+	tcase_add_test(tcase, a_unit_that_does_not_run_yet_is_gone);
+	tcase_add_test(tcase, restore_puts_back_what_was_there_before_the_first_agent);
+	tcase_add_test(tcase, a_dry_run_tells_systemd_nothing);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
