@@ -17,10 +17,13 @@
 #include "agent/node/crash.h"
 
 #define FRESH_NAME JOURNAL_NAME ".new"
+#define OPEN_FLAGS (O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
 
 struct journal {
 	int fd;
 	struct journal_io io;
+	int dir_fd;	/* borrowed */
+	bool is_read_only; /* the file system was when it was opened */
 	bool failed;	/* what the disk holds is unknown: never write again */
 	uint64_t seq;	/* of the newest record */
 	uint8_t slots[ISO_JOURNAL_BYTES]; /* what they hold */
@@ -214,7 +217,12 @@ int journal_open(int dir_fd, const char *dir_path, const struct journal_io *io, 
 		return error_set(reterr, -ENOMEM, "out of memory");
 	journal->io = io != NULL ? *io : real_io;
 	(void)snprintf(journal->path, sizeof(journal->path), "%s/" JOURNAL_NAME, dir_path);
-	journal->fd = openat(dir_fd, JOURNAL_NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	journal->dir_fd = dir_fd;
+	journal->fd = openat(dir_fd, JOURNAL_NAME, OPEN_FLAGS | O_RDWR);
+	/* It can still be read, and what it says be enforced; nothing is said to anybody. */
+	journal->is_read_only = journal->fd < 0 && errno == EROFS;
+	if (journal->is_read_only)
+		journal->fd = openat(dir_fd, JOURNAL_NAME, OPEN_FLAGS | O_RDONLY);
 	if (journal->fd < 0) {
 		r = -errno;
 		if (r == -ENOENT)
@@ -245,6 +253,31 @@ fail:
 	return r;
 }
 
+/*
+ * The file system can be written again.  The lock cannot be handed over from one
+ * descriptor to the other, so whether anybody has written in between is looked at.
+ */
+static int open_again(struct journal *journal, struct error *reterr)
+{
+	uint8_t bytes[ISO_JOURNAL_BYTES];
+	int fd = openat(journal->dir_fd, JOURNAL_NAME, OPEN_FLAGS | O_RDWR);
+
+	if (fd < 0)
+		return error_errno(reterr, -errno, "open journal '%s'", journal->path);
+	close(journal->fd);
+	journal->fd = fd;
+	journal->is_read_only = false;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return error_errno(reterr, -errno, "lock journal '%s' again", journal->path);
+	int r = read_slots(journal, bytes, reterr);
+	if (r == 0 && memcmp(bytes, journal->slots, sizeof(bytes)) != 0)
+		r = error_set(reterr, -EUCLEAN, "journal '%s' is not what it was", journal->path);
+	if (r < 0)
+		return r;
+	r = sync_fd(&journal->io, fd);
+	return r < 0 ? error_errno(reterr, r, "make journal '%s' durable", journal->path) : 0;
+}
+
 /* what: for messages.  The slot holds the bytes from then on, and durably. */
 static int write_slot(struct journal *journal, uint64_t seq, const uint8_t *slot, const char *what,
 		      struct error *reterr)
@@ -256,6 +289,13 @@ static int write_slot(struct journal *journal, uint64_t seq, const uint8_t *slot
 		return error_set(reterr, -EIO,
 				 "journal '%s' failed before; nothing more is written to it",
 				 journal->path);
+	if (journal->is_read_only) {
+		int r = open_again(journal, reterr);
+
+		journal->failed = r < 0 && r != -EROFS;
+		if (r < 0)
+			return r;
+	}
 	int r = write_all(&journal->io, journal->fd, slot, ISO_SLOT_BYTES, (off_t)offset, &touched);
 	if (r < 0)
 		error_errno(reterr, r, "write %s to journal '%s'", what, journal->path);

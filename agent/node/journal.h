@@ -38,6 +38,9 @@ int journal_create(int dir_fd, const char *dir_path, const struct journal_io *io
 /*
  * Opens, locks, recovers and makes durable what was read (it may have been in
  * the page cache only).  The record is what to go on from.
+ * On a file system that is read-only it can be opened as well; a write fails until that
+ * can be written, see journal_is_whole().
+ * dir_fd: borrowed until journal_close().
  * -ENOENT: no journal.  -EBUSY: another process has it.  -EUCLEAN: damaged, or
  * of another version.  -EXDEV: of another cluster or node.
  * *ret_journal is owned by the caller until journal_close().

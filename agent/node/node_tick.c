@@ -175,14 +175,17 @@ static void end_tick(struct node *node)
 static bool record(struct node *node, struct iso_trade_plan *plan)
 {
 	enum node_written written = NODE_WRITTEN;
+	int64_t limit_ucpu = plan->limit_ucpu;
 
 	if (plan->record)
 		written = node_make_durable(node, plan);
 	else
 		node_try_disk(node);
-	/* Lowered it is, by now. */
-	if (written == NODE_NOT_BEGUN)
+	/* Lowered it is, by now; what may be enforced before the record is, may be. */
+	if (written == NODE_NOT_BEGUN) {
+		node->entitled_ucpu = limit_ucpu;
 		end_tick(node);
+	}
 	return written == NODE_WRITTEN && !node->failed;
 }
 
