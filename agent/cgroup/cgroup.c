@@ -216,7 +216,18 @@ static int remember_original(struct cgroup *cgroup, struct error *reterr)
 	if (cgroup_file_read_u64(cgroup->dir_fd, cgroup->backend->burst_file,
 				 &cgroup->original_burst_us) < 0)
 		cgroup->original_burst_us = 0; /* a kernel before 5.14 has no burst */
-	return cgroup->dry_run ? 0 : cgroup_saved_store(cgroup, reterr);
+	cgroup->unsaved = (struct error){ 0 };
+	if (cgroup->dry_run)
+		return 0;
+	result = cgroup_saved_store(cgroup, &cgroup->unsaved);
+	if (result == 0 || result == -ENOSPC || result == -EDQUOT || result == -EROFS)
+		return 0;
+	return error_set(reterr, result, "%s", cgroup->unsaved.text);
+}
+
+const char *cgroup_unsaved(const struct cgroup *cgroup)
+{
+	return cgroup->unsaved.code != 0 ? cgroup->unsaved.text : NULL;
 }
 
 /* A burst would let the job save up quota beyond its share. */

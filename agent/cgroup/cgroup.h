@@ -144,6 +144,12 @@ void cgroup_expect(struct cgroup *cgroup, uint64_t quota_us);
 /* From now on we write ourselves: the writer has gone. */
 void cgroup_take_over(struct cgroup *cgroup);
 
+/*
+ * The disk has no room for saved_path, so the original limit is known for as long as this
+ * process lives, and no longer.  That is no reason not to limit.  NULL: it is kept.
+ */
+const char *cgroup_unsaved(const struct cgroup *cgroup);
+
 enum cgroup_state cgroup_state(const struct cgroup *cgroup);
 const char *cgroup_reason(const struct cgroup *cgroup);      /* "" when ok; borrowed */
 uint64_t cgroup_drift_count(const struct cgroup *cgroup);    /* changes by others, ever */

@@ -44,6 +44,7 @@ struct cgroup {
 	char name[PATH_MAX];         /* below the mount point, no slash in front */
 	char directory[PATH_MAX];    /* mount + "/" + name */
 	char saved_path[PATH_MAX];   /* "" for none */
+	struct error unsaved;        /* why it could not be written; code 0: it was */
 	struct mounts_controller mounts;
 	int dir_fd;                  /* holds the lock; -1: dry run on a missing group */
 	bool has_library;            /* libcgroup works on this host */

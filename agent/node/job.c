@@ -56,7 +56,11 @@ static int open_cgroup(struct job *job, uint64_t first_ucpu, struct error *reter
 	};
 
 	snprintf(saved_path, sizeof(saved_path), "%s/limit-before", job->conf->state_directory);
-	return cgroup_open(&config, &job->cgroup, reterr);
+	int r = cgroup_open(&config, &job->cgroup, reterr);
+	if (r == 0 && job->conf->on_exit != CONF_ON_EXIT_KEEP && cgroup_unsaved(job->cgroup))
+		log_warn("on-exit: %s: the limit from before isobar is forgotten if it is killed",
+			 cgroup_unsaved(job->cgroup));
+	return r;
 }
 
 /* The job's directories as the meter wants them. */
