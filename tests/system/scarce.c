@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One agent whose machine lacks something: room on the disk, somebody who reads
+ * its log, a quiet control socket, the right to load eBPF.  Its job is limited
+ * all the same.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/base/clock.h"
+#include "agent/control/control.h"
+#include "tests/fs/group.h"
+#include "tests/test.h"
+
+#define PATIENCE_MS 20000
+#define OURS_US	    30000
+#define NOBODY	    65534
+
+static char folder[64], conf[96], isobard[PATH_MAX], job[PATH_MAX], control[96];
+static pid_t agent;
+
+static void write_conf(const char *on_exit)
+{
+	FILE *file = fopen(conf, "we");
+
+	ck_assert_ptr_nonnull(file);
+	fprintf(file,
+		"cluster = lab\nnode = a\nbudget = 0.3cpu\nendowment = 0.3cpu\ncgroup = %s\n"
+		"on-exit = %s\nstate-directory = %s/state\nrun-directory = %s/run\n"
+		"trading { tick = 50ms\n fresh = 1s }\n",
+		group_path("job"), on_exit, folder, folder);
+	ck_assert_int_eq(fclose(file), 0);
+}
+
+static void setup(void)
+{
+	group_make("job");
+	group_directory("job", job);
+	group_write_limit("job", 77000, 100000);
+	snprintf(folder, sizeof(folder), "/tmp/isobar-scarce-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	/* For those who are nobody. */
+	ck_assert_int_eq(chmod(folder, 0755), 0);
+	snprintf(conf, sizeof(conf), "%s/conf", folder);
+	snprintf(control, sizeof(control), "%s/run/control", folder);
+	snprintf(isobard, sizeof(isobard), "%s/agent/isobard", getenv("top_builddir"));
+	agent = 0;
+}
+
+static void teardown(void)
+{
+	char command[256];
+
+	if (agent > 0) {
+		kill(agent, SIGKILL);
+		waitpid(agent, NULL, 0);
+	}
+	group_clean();
+	/* A file system below it has gone with the test that mounted it. */
+	snprintf(command, sizeof(command), "umount -q '%s/state' 2>/dev/null; rm -rf '%s'", folder,
+		 folder);
+	(void)!system(command);
+}
+
+/* log: what becomes its stderr. */
+static void start(int log)
+{
+	agent = fork();
+	if (agent == 0) {
+		if (log >= 0)
+			dup2(log, STDERR_FILENO);
+		execl(isobard, "isobard", "-f", conf, (char *)NULL);
+		_exit(127);
+	}
+}
+
+static void init(void)
+{
+	char command[PATH_MAX + 128];
+
+	snprintf(command, sizeof(command), "'%s' --init -f '%s' >/dev/null", isobard, conf);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static json_t *ask(const char *command)
+{
+	json_t *request = json_pack("{s:s}", "command", command), *reply = NULL;
+
+	(void)control_call(control, request, 2000000000u, &reply, NULL);
+	json_decref(request);
+	return reply;
+}
+
+static json_t *wait_status(void)
+{
+	json_t *status;
+
+	for (unsigned ms = 0; (status = ask("status")) == NULL; ms += 20) {
+		ck_assert_int_eq(waitpid(agent, NULL, WNOHANG), 0);
+		ck_assert_uint_lt(ms, PATIENCE_MS);
+		usleep(20000);
+	}
+	return status;
+}
+
+static int64_t number(const char *key)
+{
+	json_t *status = wait_status();
+	int64_t value = json_integer_value(json_object_get(status, key));
+
+	json_decref(status);
+	return value;
+}
+
+static bool has_text(const char *key, const char *expected)
+{
+	json_t *status = wait_status();
+	const char *text = json_string_value(json_object_get(status, key));
+	bool is = expected == NULL ? text == NULL : text != NULL && strstr(text, expected) != NULL;
+
+	json_decref(status);
+	return is;
+}
+
+static void must_become(const char *key, const char *expected)
+{
+	for (unsigned ms = 0; !has_text(key, expected); ms += 50) {
+		ck_assert_uint_lt(ms, PATIENCE_MS);
+		usleep(50000);
+	}
+}
+
+static void assert_limit(int64_t quota_us)
+{
+	int64_t quota;
+	uint64_t period;
+
+	group_read_limit(job, &quota, &period);
+	ck_assert_int_eq(quota, quota_us);
+}
+
+static void ticks(void)
+{
+	int64_t before = number("ticks");
+
+	for (unsigned ms = 0; number("ticks") < before + 10; ms += 20) {
+		ck_assert_uint_lt(ms, PATIENCE_MS);
+		usleep(20000);
+	}
+}
+
+/* Once; what comes again is put right after a while. */
+static void goes_on(void)
+{
+	group_write_limit("job", 66000, 100000);
+	ticks();
+	assert_limit(OURS_US);
+}
+
+static void end(void)
+{
+	kill(agent, SIGTERM);
+	ck_assert_int_eq(group_wait(agent), 0);
+	agent = 0;
+}
+
+/* Of six pages, seen by this test and its children alone. */
+static void small_state(void)
+{
+	char state[96];
+
+	snprintf(state, sizeof(state), "%s/state", folder);
+	ck_assert_int_eq(mkdir(state, 0700), 0);
+	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
+	ck_assert_int_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	ck_assert_int_eq(mount("small", state, "tmpfs", MS_NODEV, "size=24k,mode=0700"), 0);
+}
+
+static void fill(void)
+{
+	char path[96], bytes[4096];
+
+	snprintf(path, sizeof(path), "%s/state/else", folder);
+	memset(bytes, 1, sizeof(bytes));
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	ck_assert_int_ge(fd, 0);
+	while (write(fd, bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes))
+		;
+	ck_assert_int_eq(errno, ENOSPC);
+	close(fd);
+}
+
+static void read_only(bool on)
+{
+	char state[96];
+
+	snprintf(state, sizeof(state), "%s/state", folder);
+	ck_assert_int_eq(mount(NULL, state, NULL, MS_REMOUNT | MS_NODEV | (on ? MS_RDONLY : 0),
+			       NULL), 0);
+}
+
+/* The journal has had its room from the first. */
+START_TEST(needs_no_room_that_it_has_not_got)
+{
+	write_conf("restore");
+	small_state();
+	init();
+	fill();
+	start(-1);
+	must_become("state", "ok");
+	ck_assert(has_text("journal_error", NULL));
+	ck_assert_int_gt(number("journal_writes"), 0);
+	goes_on();
+	/* What was there before could not be noted on the disk, but is known. */
+	end();
+	assert_limit(77000);
+}
+END_TEST
+
+START_TEST(limits_from_a_read_only_disk_and_goes_on_when_it_can_be_written)
+{
+	write_conf("keep");
+	small_state();
+	init();
+	read_only(true);
+	start(-1);
+	must_become("journal_error", "Read-only file system");
+	ck_assert(has_text("state", "degraded"));
+	ck_assert_int_eq(number("journal_writes"), 0);
+	assert_limit(OURS_US);
+	goes_on();
+	read_only(false);
+	must_become("journal_error", NULL);
+	ck_assert_int_eq(number("journal_writes"), 1);
+	ck_assert_int_eq(number("incarnation"), 1);
+	ticks();
+	end();
+	assert_limit(OURS_US);
+}
+END_TEST
+
+START_TEST(needs_nobody_who_reads_its_log)
+{
+	int ends[2];
+
+	write_conf("keep");
+	init();
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	start(ends[1]);
+	close(ends[1]);
+	must_become("state", "ok");
+	close(ends[0]);
+	goes_on();
+	end();
+	/* A full disk below the log. */
+	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	start(full);
+	must_become("state", "ok");
+	goes_on();
+	end();
+	/* Somebody who holds it and does not read. */
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	while (write(ends[1], conf, sizeof(conf)) > 0)
+		;
+	while (write(ends[1], conf, 1) > 0)
+		;
+	start(ends[1]);
+	must_become("state", "ok");
+	goes_on();
+	end();
+	close(full);
+	close(ends[0]);
+	close(ends[1]);
+}
+END_TEST
+
+static int connect_control(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", control);
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* As somebody who may only read: connects, asks and does not listen, for ever. */
+static _Noreturn void flood(bool listens)
+{
+	static const char *const said[] = { "{\"command\":\"status\"}", "{\"command\":\"history\"}",
+					    "{", "\xff\xfe", "{\"command\":\"freeze\"}" };
+	int fds[64] = { 0 };
+	char reply[4096];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (setgroups(0, NULL) < 0 || setgid(NOBODY) < 0 || setuid(NOBODY) < 0)
+		_exit(1);
+	for (unsigned n = 0;; n++) {
+		int *fd = &fds[n % 64];
+
+		if (*fd <= 0)
+			*fd = connect_control();
+		if (*fd > 0)
+			(void)!send(*fd, said[n % 5], strlen(said[n % 5]), MSG_NOSIGNAL);
+		if (*fd > 0 && listens)
+			(void)!recv(*fd, reply, sizeof(reply), 0);
+		if (*fd > 0 && n % 7 == 0) {
+			close(*fd);
+			*fd = 0;
+		}
+	}
+}
+
+START_TEST(answers_root_while_others_flood_its_socket)
+{
+	pid_t floods[4];
+	char run[96];
+
+	write_conf("keep");
+	init();
+	start(-1);
+	must_become("state", "ok");
+	snprintf(run, sizeof(run), "%s/run", folder);
+	for (unsigned i = 0; i < 4; i++) {
+		floods[i] = fork();
+		if (floods[i] == 0)
+			flood(i % 2 == 0);
+	}
+	usleep(200000);
+	goes_on();
+	for (unsigned i = 0; i < 5; i++)
+		ticks();
+	json_t *status = wait_status();
+	ck_assert(json_is_false(json_object_get(status, "frozen")));
+	json_decref(status);
+	for (unsigned i = 0; i < 4; i++) {
+		kill(floods[i], SIGKILL);
+		ck_assert_int_eq(waitpid(floods[i], NULL, 0), floods[i]);
+	}
+	end();
+}
+END_TEST
+
+/* Whatever measures then, or nothing does: it says why, and limits. */
+START_TEST(limits_without_the_right_to_load_ebpf)
+{
+	static const int needed[] = { CAP_SYS_ADMIN, CAP_BPF, CAP_PERFMON };
+
+	write_conf("keep");
+	init();
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(prctl(PR_CAPBSET_DROP, needed[i], 0, 0, 0), 0);
+	start(-1);
+	must_become("state", "degraded");
+	ck_assert(has_text("meter_reason", "CAP_"));
+	assert_limit(OURS_US);
+	goes_on();
+	end();
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+	Suite *suite = suite_create("scarce");
+	TCase *tcase = tcase_create("agent");
+
+	group_start();
+	tcase_set_timeout(tcase, 60);
+	tcase_add_unchecked_fixture(tcase, NULL, group_end);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, needs_no_room_that_it_has_not_got);
+	tcase_add_test(tcase, limits_from_a_read_only_disk_and_goes_on_when_it_can_be_written);
+	tcase_add_test(tcase, needs_nobody_who_reads_its_log);
+	tcase_add_test(tcase, answers_root_while_others_flood_its_socket);
+	tcase_add_test(tcase, limits_without_the_right_to_load_ebpf);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
