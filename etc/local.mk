@@ -33,11 +33,17 @@ systemdsystemunit_DATA = %D%/systemd/isobard@.service %D%/systemd/isobar-coordin
 exporter_unit = %D%/systemd/isobar-exporter.service
 sysusersdir = $(prefix)/lib/sysusers.d
 dist_sysusers_DATA = %D%/sysusers.d/isobar.conf %D%/sysusers.d/isobar-coordinator.conf
+# For Prometheus and Grafana, which take them from there or get a copy.
+prometheusdir = $(pkgdatadir)/prometheus
+grafanadir = $(pkgdatadir)/grafana
 if WITH_EXPORTER
+dist_prometheus_DATA = %D%/prometheus/isobar.rules.yml
+dist_grafana_DATA = %D%/grafana/isobar.json
 systemdsystemunit_DATA += $(exporter_unit)
 dist_sysusers_DATA += %D%/sysusers.d/isobar-exporter.conf
 else
-EXTRA_DIST += $(exporter_unit).in %D%/sysusers.d/isobar-exporter.conf
+EXTRA_DIST += $(exporter_unit).in %D%/sysusers.d/isobar-exporter.conf \
+	%D%/prometheus/isobar.rules.yml %D%/grafana/isobar.json
 endif
 tmpfilesdir = $(prefix)/lib/tmpfiles.d
 tmpfiles_DATA = %D%/tmpfiles.d/isobar.conf %D%/tmpfiles.d/isobar-coordinator.conf

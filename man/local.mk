@@ -26,7 +26,7 @@ install-man-paths:
 	  sed -e 's|/etc/isobar|$(sysconfdir)/isobar|g' \
 	    -e 's|/var/lib/isobar|$(localstatedir)/lib/isobar|g' \
 	    -e 's|/usr/sbin/isobard|$(sbindir)/isobard|g' \
-	    -e 's|/usr/share/isobar/scenarios|$(pkgdatadir)/scenarios|g' \
+	    -e 's|/usr/share/isobar/|$(pkgdatadir)/|g' \
 	    -e 's|/usr/share/isobar/schema|$(schemadir)|g' \
 	    -e 's|/usr/libexec/isobar|$(pkglibexecdir)|g' "$$installed" >"$$installed.new" && \
 	  $(INSTALL_DATA) "$$installed.new" "$$installed" && rm -f "$$installed.new" || exit 1; \

@@ -10,6 +10,7 @@ cli_tests = \
 	%D%/graph.sh \
 	%D%/isobard.sh \
 	%D%/keygen.sh \
+	%D%/prometheus.sh \
 	%D%/quickstart.sh \
 	%D%/sim.sh \
 	%D%/status.sh \
@@ -21,7 +22,7 @@ cli_tests = \
 	%D%/usage.sh
 dist_check_SCRIPTS += $(cli_tests)
 TESTS += $(cli_tests)
-EXTRA_DIST += %D%/expect.sh %D%/exporter_expect.sh %D%/answers %D%/ledgers
+EXTRA_DIST += %D%/expect.sh %D%/exporter_expect.sh %D%/rules.yml %D%/answers %D%/ledgers
 
 check_PROGRAMS += %D%/answer
 %C%_answer_SOURCES = %D%/answer.c
