@@ -26,6 +26,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/base/directory.c %D%/base/directory.h \
 	%D%/base/error.c %D%/base/error.h \
 	%D%/base/gnuplot.c %D%/base/gnuplot.h \
+	%D%/base/hostfacts.c %D%/base/hostfacts.h \
 	%D%/base/log.c %D%/base/log.h \
 	%D%/base/loop.c %D%/base/loop.h \
 	%D%/base/sandbox.c %D%/base/sandbox.h \
@@ -40,6 +41,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/cgroup/cgroup_lock.c \
 	%D%/cgroup/cgroup_manage.c \
 	%D%/cgroup/cgroup_saved.c \
+	%D%/cgroup/cgroup_tasks.c \
 	%D%/cgroup/cgroup_v1.c \
 	%D%/cgroup/cgroup_v2.c \
 	%D%/cgroup/cgroup_write.c \
@@ -104,6 +106,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/node/host.c %D%/node/host.h \
 	%D%/node/host_arguments.c %D%/node/host_arguments.h \
 	%D%/node/job.c %D%/node/job.h %D%/node/job_private.h \
+	%D%/node/job_facts.c %D%/node/job_facts.h \
 	%D%/node/job_limit.c %D%/node/job_unit.c \
 	%D%/node/journal.c %D%/node/journal.h \
 	%D%/node/node.c %D%/node/node.h %D%/node/node_private.h \

@@ -158,6 +158,7 @@ uint64_t cgroup_drift_count(const struct cgroup *cgroup);    /* changes by other
 struct cgroup_effective {
 	uint64_t ucpu;               /* own limit included; UINT64_MAX is impossible */
 	uint64_t ceiling_ucpu;       /* without our own limit: the ceiling in trading */
+	uint64_t ancestors_ucpu;     /* the least of their limits; UINT64_MAX: they have none */
 	uint32_t cpus;               /* it may run on: cpuset and online */
 	char by[CGROUP_BY_BYTES];    /* what sets the ceiling: "cgroup /a", "cpuset", ... */
 };
@@ -178,5 +179,22 @@ int cgroup_stat(struct cgroup *cgroup, struct cgroup_stat *ret_stat, struct erro
 
 /* Whether any process lives in it or below. */
 int cgroup_populated(struct cgroup *cgroup, bool *ret_populated, struct error *reterr);
+
+/* Whether all that live in it are stopped, by its freezer (v1: that of one of them). */
+bool cgroup_frozen(struct cgroup *cgroup);
+
+struct cgroup_tasks {
+	uint32_t threads;    /* in it and below, as far as looked */
+	uint32_t realtime;   /* of them SCHED_FIFO, SCHED_RR or SCHED_DEADLINE: no quota holds */
+	uint32_t extensible; /* of them SCHED_EXT */
+	uint32_t groups;
+	bool is_partial;     /* there are more */
+};
+
+/*
+ * Looks at so many threads and groups at most: a system call each, so seldom.
+ * -ENODEV: the group has gone, or a dry run has none.
+ */
+int cgroup_tasks(struct cgroup *cgroup, unsigned most, struct cgroup_tasks *ret_tasks);
 
 #endif

@@ -141,6 +141,8 @@ static int lower_by_ancestors(const struct cgroup *cgroup, struct cgroup_effecti
 		if (result < 0)
 			return error_errno(reterr, result, "read %s of '%.300s'",
 					   cgroup->backend->limit_file, path);
+		if (limit_ucpu(&limit) < effective->ancestors_ucpu)
+			effective->ancestors_ucpu = limit_ucpu(&limit);
 		if (limit_ucpu(&limit) >= effective->ceiling_ucpu)
 			continue;
 		effective->ceiling_ucpu = limit_ucpu(&limit);
@@ -152,7 +154,7 @@ static int lower_by_ancestors(const struct cgroup *cgroup, struct cgroup_effecti
 int cgroup_effective(struct cgroup *cgroup, struct cgroup_effective *ret_effective,
 		     struct error *reterr)
 {
-	struct cgroup_effective effective = { .by = "online CPUs" };
+	struct cgroup_effective effective = { .by = "online CPUs", .ancestors_ucpu = UINT64_MAX };
 	struct cpu_set online, cpuset;
 	struct cgroup_limit own;
 	int result = read_online(cgroup, &online, reterr);

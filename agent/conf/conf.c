@@ -113,6 +113,13 @@ static const struct confutil_option options[] = {
 		.doc = "do everything but write the limit",
 	},
 	{
+		.section = "", .name = "release-after", .type = CONFUTIL_DURATION,
+		.flags = CONFUTIL_OR_OFF, .initial = "60s", .least = S_NS,
+		.most = 86400 * S_NS, AT(release_after_ns),
+		.doc = "where nobody has run in the cgroup for so long, what is above the floor "
+		       "is for the others; off: the share stays",
+	},
+	{
 		.section = "", .name = "listen", .type = CONFUTIL_ADDRESS, AT(listen),
 		.doc = "address for the neighbours' messages; needed as soon as there are "
 		       "neighbours",

@@ -85,6 +85,7 @@ struct conf {
 	int on_exit;	  /* enum conf_on_exit */
 	int meter;	  /* enum conf_meter */
 	bool dry_run;
+	uint64_t release_after_ns; /* absent for so long, a job keeps its floor; 0: all */
 	int log_level; /* enum conf_log_level */
 	bool sandbox;
 

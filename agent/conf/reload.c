@@ -34,7 +34,7 @@ static bool is_in(const char *section, const struct confutil_schema *schema)
 
 static bool may_change(const struct confutil_option *option)
 {
-	static const char *const names[] = { "log-level", "ceiling" };
+	static const char *const names[] = { "log-level", "ceiling", "release-after" };
 
 	if (strcmp(option->section, "cost") == 0)
 		return true;

@@ -215,6 +215,13 @@ int meter_clock_fd(const struct meter *meter)
 	return meter->ebpf != NULL ? meter_ebpf_clock_fd(meter->ebpf) : -ENOTSUP;
 }
 
+int meter_kernel_ns(struct meter *meter, uint64_t *ret_kernel_ns)
+{
+	uint64_t wait_ns;
+
+	return read_kernel(meter, ret_kernel_ns, &wait_ns, NULL);
+}
+
 int meter_check(struct meter *meter, struct meter_check *ret_check, struct error *reterr)
 {
 	struct meter_reading reading;

@@ -124,6 +124,9 @@ struct meter_check {
 };
 int meter_check(struct meter *meter, struct meter_check *ret_check, struct error *reterr);
 
+/* The kernel's account alone; -ENODATA as above. */
+int meter_kernel_ns(struct meter *meter, uint64_t *ret_kernel_ns);
+
 /* 0 if the eBPF source would work here, or -errno and *reterr names what is missing. */
 int meter_supported(struct error *reterr);
 

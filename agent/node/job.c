@@ -153,6 +153,7 @@ int job_open(const struct conf *conf, uint64_t first_ucpu, struct job **ret_job,
 	/* Until the ancestors have been looked at. */
 	job->ceiling_ucpu = job->view.ceiling_ucpu = (int64_t)conf->ceiling_ucpu;
 	job->view.cpus = 1;
+	job->view.effective.ancestors_ucpu = UINT64_MAX;
 	iso_demand_init(&job->demand, DEMAND_TAU_NS);
 	enum iso_status status = iso_quota_init(memory, iso_quota_size(), &config, &job->quota);
 	assert(status == ISO_OK); /* conf_check() has seen the period */
@@ -327,6 +328,7 @@ static void observe_ceiling(struct job *job, uint64_t now_ns)
 	if (cgroup_effective(job->cgroup, effective, &error) < 0 || effective->cpus == 0)
 		return; /* the last known ones stay */
 	job->effective_at_ns = now_ns;
+	job_tell_ceiling(job, now_ns);
 	job->view.cpus = effective->cpus;
 	job->ceiling_ucpu = configured_ceiling_ucpu(job);
 	if (effective->ceiling_ucpu < (uint64_t)job->ceiling_ucpu)
@@ -395,6 +397,7 @@ static void observe_use(struct job *job, uint64_t now_ns)
 		return;
 	}
 	job->used_ns = reading.on_cpu_ns;
+	job->realtime_ns = reading.realtime_ns;
 	iso_demand_read(&job->demand, &(struct iso_demand_reading){
 		.at_ns = reading.at_ns,
 		.epoch = reading.epoch,
@@ -421,6 +424,12 @@ void job_observe(struct job *job, uint64_t now_ns)
 	if (cgroup_state(job->cgroup) == CGROUP_GONE)
 		reopen(job, now_ns);
 	bool known = observe_limit(job, now_ns);
+	/* Removed and made again since the last look: whoever runs there is not limited. */
+	if (!known && cgroup_state(job->cgroup) == CGROUP_GONE) {
+		reopen(job, now_ns);
+		if (cgroup_state(job->cgroup) != CGROUP_GONE)
+			known = observe_limit(job, now_ns);
+	}
 	observe_ceiling(job, now_ns);
 	job->view.ceiling_ucpu =
 		job_lacks_guard(job) ? (int64_t)job->conf->floor_ucpu : job->ceiling_ucpu;
@@ -436,7 +445,8 @@ void job_observe(struct job *job, uint64_t now_ns)
 		job->view.on_cpu_ucpu = job->view.wait_ucpu = job->view.demand_ucpu = 0;
 		known = true;
 	}
-	job->view.hold = !known || !job->view.metered ||
+	job_observe_facts(job, now_ns);
+	job->view.hold = !known || !job->view.metered || job->watch.facts.is_overused ||
 			 cgroup_state(job->cgroup) == CGROUP_CONFLICT;
 }
 
@@ -458,6 +468,10 @@ const char *job_state(const struct job *job, const char **ret_reason)
 								    : cgroup_reason(job->cgroup);
 	if (state == CGROUP_OK && job_lacks_guard(job)) {
 		*ret_reason = "no guard, so only the floor is enforced";
+		return cgroup_state_name(CGROUP_DEGRADED);
+	}
+	if (state == CGROUP_OK && job->watch.facts.unbound[0] != '\0') {
+		*ret_reason = job->watch.facts.unbound;
 		return cgroup_state_name(CGROUP_DEGRADED);
 	}
 	if (state == CGROUP_OK && missing != NULL && (job->meter == NULL || !wants_kernel(job))) {

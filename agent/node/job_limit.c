@@ -81,6 +81,17 @@ static int raise_unit(struct job *job, uint64_t now_ns, uint64_t entitled_ucpu,
 	return r > 0 ? write_quota(job, now_ns, job->view.written_us, reterr) : 0;
 }
 
+/* v1 takes no more than a parent allows, and so much is better than what was before. */
+static uint64_t acceptable_ucpu(const struct job *job, uint64_t ucpu)
+{
+	uint64_t most_ucpu = job->view.effective.ancestors_ucpu;
+
+	if (cgroup_version(job->cgroup) != 1 || ucpu <= most_ucpu ||
+	    cgroup_quota_us(most_ucpu, job->conf->period_ns / 1000) < CGROUP_QUOTA_MIN_US)
+		return ucpu;
+	return most_ucpu;
+}
+
 int job_limit(struct job *job, uint64_t now_ns, int64_t entitled_ucpu, struct error *reterr)
 {
 	struct iso_quota_event event = {
@@ -100,6 +111,8 @@ int job_limit(struct job *job, uint64_t now_ns, int64_t entitled_ucpu, struct er
 	if (job->guard != NULL && guard_client_floor_only(job->guard) &&
 	    event.entitled_ucpu > job->conf->floor_ucpu)
 		event.entitled_ucpu = job->conf->floor_ucpu;
+	job->entitled_ucpu = (int64_t)event.entitled_ucpu;
+	event.entitled_ucpu = acceptable_ucpu(job, event.entitled_ucpu);
 	if (job_is_out_of_reach(job))
 		return error_set(reterr, -EUNATCH, "%s", job->trouble);
 	unit = job_unit_lower(job, now_ns, event.entitled_ucpu, reterr);

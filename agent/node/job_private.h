@@ -2,16 +2,37 @@
 #ifndef ISO_JOB_PRIVATE_H
 #define ISO_JOB_PRIVATE_H
 
-/* For job.c, which observes, and job_limit.c, which limits, only. */
+/* For job.c, which observes, job_limit.c, which limits, and job_facts.c only. */
 
 #include <limits.h>
 
 #include "agent/node/job.h"
+#include "agent/node/job_facts.h"
+#include "lib/enforce/absence.h"
 #include "lib/enforce/demand.h"
+#include "lib/enforce/facts.h"
 #include "lib/enforce/quota.h"
 
 struct guard_client;
 struct unit;
+
+/* What was logged of something that begins and ends. */
+struct job_said {
+	bool is_on;
+	uint64_t at_ns; /* of the last time that it began; 0: never */
+};
+
+/* Behind job_facts(): what was seen last, and when to look again. */
+struct job_watch {
+	struct job_facts facts;
+	struct iso_absence absence;
+	struct iso_facts odds;
+	uint64_t presence_at_ns, slow_at_ns;
+	uint64_t realtime_ns, realtime_at_ns; /* at the last slow look; 0: none yet */
+	struct job_said said_unbound, said_fact[ISO_FACT_COUNT];
+	struct cgroup_effective told_ceiling;
+	uint64_t told_ceiling_ns;
+};
 
 struct job {
 	const struct conf *conf;
@@ -32,7 +53,9 @@ struct job {
 	bool contested; /* another writer's limit, which is left alone for now */
 	bool has_stat;
 	bool has_used;
-	uint64_t used_ns;
+	uint64_t used_ns, realtime_ns;
+	int64_t entitled_ucpu; /* by the last job_limit() */
+	struct job_watch watch;
 	uint64_t wake_at_ns;
 	struct guard_client *guard; /* NULL: none needed */
 	uint64_t deadline_ns;	    /* of the lease, as the node has it; 0: none */
@@ -46,6 +69,12 @@ struct job {
 
 /* The limit that the kernel has now, into the view. */
 void job_take_limit(struct job *job, const struct cgroup_limit *limit);
+
+/* After the limit and the use. */
+void job_observe_facts(struct job *job, uint64_t now_ns);
+
+/* The effective limit was looked at. */
+void job_tell_ceiling(struct job *job, uint64_t now_ns);
 
 /* The group was made anew, and we have no hold on it. */
 bool job_is_out_of_reach(const struct job *job);

@@ -14,6 +14,7 @@
 #include "agent/net/zap.h"
 #include "agent/node/host.h"
 #include "agent/node/job.h"
+#include "agent/node/job_facts.h"
 #include "agent/node/journal.h"
 #include "agent/node/node.h"
 #include "agent/node/peers.h"

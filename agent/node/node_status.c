@@ -241,6 +241,25 @@ static void fill_job(struct status *status, const struct node *node)
 	status->quota_writes = (int64_t)view->quota_writes;
 }
 
+/* notes: room for JOB_NOTES_MAX. */
+static void fill_facts(struct status *status, const struct node *node, const char **notes)
+{
+	const struct job_facts *facts = job_facts(node->job);
+
+	status->presence = job_presence_name(facts->presence);
+	status->is_released = facts->is_released;
+	if (facts->has_tasks)
+		status->unbound.realtime_threads = facts->tasks.realtime;
+	if (facts->has_realtime)
+		status->unbound.realtime_ucpu = (int64_t)facts->realtime_ucpu;
+	if (facts->host.sched_ext[0] != '\0')
+		status->unbound.sched_ext = facts->host.sched_ext;
+	for (unsigned i = 0; i < facts->note_count; i++)
+		notes[i] = facts->notes[i];
+	status->notes = notes;
+	status->note_count = facts->note_count;
+}
+
 static void fill_guard(struct status *status, const struct node *node)
 {
 	const struct guard_status *guard = job_guard(node->job);
@@ -326,6 +345,7 @@ static json_t *command_status(void *context, const json_t *request)
 	const struct node *node = context;
 	struct status_neighbour neighbours[ISO_DEGREE_MAX];
 	struct status_drop drops[DROPS_MAX];
+	const char *notes[JOB_NOTES_MAX];
 	struct iso_trade_status trade;
 	uint64_t now_ns = clock_now_ns();
 	char decision[sizeof(node->decision) + 32];
@@ -336,6 +356,7 @@ static json_t *command_status(void *context, const json_t *request)
 	iso_trade_status(node->trade, &trade);
 	status_init(&status);
 	fill_job(&status, node);
+	fill_facts(&status, node, notes);
 	fill_guard(&status, node);
 	fill_worker(&status, node);
 	fill_agent(&status);

@@ -60,6 +60,12 @@ static void log_job_state(struct node *node)
 	const char *reason, *state = job_state(node->job, &reason);
 	bool is_first = node->job_state == NULL;
 
+	/* That the quota does not hold it has been logged by then. */
+	if (reason == job_facts(node->job)->unbound) {
+		state = "ok";
+		reason = "";
+	}
+
 	if (!is_first && strcmp(state, node->job_state) == 0)
 		return;
 	node->job_state = state;
@@ -113,6 +119,7 @@ static enum iso_status begin(struct node *node, const struct iso_op *op,
 		/* The last of the share goes when nobody needs a quota any more. */
 		.hold = view->hold || (node->is_leaving && !node->is_empty) ||
 			(op != NULL && op->kind == ISO_OP_LEAVE),
+		.release = job_facts(node->job)->is_released,
 		.paused = node->is_frozen || node_is_stuck(node),
 		.op = op,
 	};

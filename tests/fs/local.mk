@@ -29,3 +29,8 @@ check_PROGRAMS += %D%/watchdog_device.so
 
 host_tests += %D%/demo
 %C%_demo_LDADD = tests/demo/libdemo.a tests/demo/libobserver.a $(test_libs)
+
+unit_tests += %D%/hostfacts
+%C%_hostfacts_SOURCES = %D%/hostfacts.c %D%/tree.c %D%/tree.h
+host_tests += %D%/facts
+%C%_facts_SOURCES = %D%/facts.c %D%/group.c %D%/group.h
