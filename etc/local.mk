@@ -5,6 +5,14 @@ dist_sample_DATA += %D%/isobar-coordinator.conf
 dist_sample_DATA += %D%/cluster.conf
 dist_sample_DATA += %D%/plan.conf
 
+# Where something else starts the agents: isobar-deployment(7).
+slurmdir = $(sampledir)/slurm
+dist_slurm_SCRIPTS = %D%/deployment/slurm/prolog %D%/deployment/slurm/epilog
+kubernetesdir = $(sampledir)/kubernetes
+dist_kubernetes_DATA = %D%/deployment/kubernetes/daemonset.yaml
+ansibledir = $(sampledir)/ansible
+dist_ansible_DATA = %D%/deployment/ansible/isobard.conf.j2 %D%/deployment/ansible/playbook.yml
+
 # The papers' experiments, for isobar-sim and `make repro`.
 scenariosdir = $(pkgdatadir)/scenarios
 dist_scenarios_DATA = \

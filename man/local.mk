@@ -4,6 +4,7 @@ dist_man_MANS += \
 	%D%/isobar-coordinator.8 \
 	%D%/isobar-coordinator.conf.5 \
 	%D%/isobar-data.5 \
+	%D%/isobar-deployment.7 \
 	%D%/isobar-exporter.8 \
 	%D%/isobar-guard.8 \
 	%D%/isobar-plan.conf.5 \

@@ -5,6 +5,7 @@ cli_tests = \
 	%D%/audit.sh \
 	%D%/check.sh \
 	%D%/completion.sh \
+	%D%/deployment.sh \
 	%D%/examples.sh \
 	%D%/exporter.sh \
 	%D%/graph.sh \
