@@ -200,7 +200,10 @@ static void write_up(const struct metrics *metrics)
 
 static void write_info(const struct metrics *metrics, const bool *shown)
 {
-	metrics_head(metrics->out, "isobar_info", "gauge", "1; which agent is which node.");
+	static const char *const labels[] = { "cgroup", "unit", "version" };
+
+	metrics_head(metrics->out, "isobar_info", "gauge",
+		     "1; which agent is which node, and which job it limits.");
 	for (unsigned i = 0; i < metrics->count; i++) {
 		const json_t *status = metrics->sources[i].status;
 
@@ -209,8 +212,10 @@ static void write_info(const struct metrics *metrics, const bool *shown)
 		begin(metrics->out, "isobar_info", status, NULL);
 		fputs(",agent=", metrics->out);
 		metrics_label(metrics->out, metrics->sources[i].agent);
-		fputs(",version=", metrics->out);
-		metrics_label(metrics->out, text(status, "version"));
+		for (size_t k = 0; k < sizeof(labels) / sizeof(labels[0]); k++) {
+			fprintf(metrics->out, ",%s=", labels[k]);
+			metrics_label(metrics->out, text(status, labels[k]));
+		}
 		fputs("} 1\n", metrics->out);
 	}
 }

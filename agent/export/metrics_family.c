@@ -99,6 +99,8 @@ const struct metrics_family metrics_families[] = {
 	NODE("isobar_ticks_total", "Turns of enforcing and trading.", "ticks", 0),
 	NODE("isobar_journal_writes_total", "Records written to the journal.", "journal_writes",
 	     0),
+	{ .name = "isobar_journal_failing", .help = "1 while the journal cannot be written, so "
+	  "that nothing is traded.", .path = "journal_error", .is_text = true },
 	NODE("isobar_quota_writes_total", "Times that the quota was written.", "quota_writes", 0),
 	NODE("isobar_messages_sent_total", "Messages sent to neighbours.", "messages.sent", 0),
 	NODE("isobar_messages_received_total", "Messages received from neighbours.",
@@ -135,6 +137,8 @@ const struct metrics_family metrics_families[] = {
 	     "agent.cpu_ns", NS),
 	NODE("isobar_agent_resident_memory_bytes", "Memory that isobard itself has.",
 	     "agent.rss_bytes", 0),
+	NODE("isobar_agent_seccomp", "1 if isobard makes only the system calls that it needs.",
+	     "sandbox.seccomp", 0),
 	NODE("isobar_agent_uptime_seconds", "Time since the start of isobard.", "uptime_s", 0),
 
 	{ .name = "isobar_neighbour_up", .scope = METRICS_EDGE,

@@ -82,6 +82,18 @@ static void write_facts(FILE *out, const json_t *status)
 	fputs("</small></dd></div>\n</dl>\n", out);
 }
 
+/* What is limited: a unit where it was named so, else its group. */
+static void write_job(FILE *out, const json_t *status)
+{
+	const char *key = json_is_string(get(status, "unit")) ? "unit" : "cgroup";
+
+	if (!json_is_string(get(status, key)))
+		return;
+	fputs("<p class=\"soft\">limits ", out);
+	page_text(out, status, key);
+	fputs("</p>\n", out);
+}
+
 static void write_chart(FILE *out, const struct page *page, const json_t *status)
 {
 	static const struct {
@@ -201,6 +213,7 @@ void page_write_agent(FILE *out, const struct page *page, unsigned index)
 	write_head(out, index, node, json_string_value(get(status, "cluster")), state,
 		   page_state_class(state));
 	write_why(out, status, page_state_class(state));
+	write_job(out, status);
 	write_facts(out, status);
 	write_chart(out, page, status);
 	write_neighbours(out, status);

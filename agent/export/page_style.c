@@ -25,7 +25,7 @@ const char page_style[] =
     "h1{font-size:24px;margin:0}h1 span{font-weight:400;color:var(--soft)}\n"
     "h2{font-size:18px;margin:0;overflow-wrap:anywhere}\n"
     "h2 small{font-weight:400;font-size:13px;color:var(--soft);margin-left:6px}\n"
-    ".when,.soft{color:var(--soft);font-size:13px}\n"
+    ".when,.soft{color:var(--soft);font-size:13px}.head+.soft{margin:4px 0 0}\n"
     ".card{background:var(--card);border:1px solid var(--line);border-radius:8px;"
     "padding:16px 18px;margin:16px 0}\n"
     ".head{display:flex;flex-wrap:wrap;justify-content:space-between;align-items:center;"

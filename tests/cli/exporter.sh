@@ -41,7 +41,7 @@ line 200
 line 'isobar_up{agent="a"} 1'
 line 'isobar_up{agent="dead"} 0'
 line 'isobar_up{agent="hung"} 0'
-line 'isobar_info{cluster="lab",node="a",agent="a",version="0.1.0"} 1'
+line 'isobar_info{cluster="lab",node="a",agent="a",cgroup="",unit="",version="0.1.0"} 1'
 line 'isobar_share_cpus{cluster="lab",node="a"} 0.3'
 line 'isobar_on_cpu_cpus{cluster="lab",node="a"} 0.298'
 line 'isobar_state{cluster="lab",node="a",state="ok"} 1'

@@ -82,7 +82,8 @@ START_TEST(what_is_unknown_has_no_sample)
 	};
 	char *text = written(replies, 1);
 
-	has(text, "isobar_info{cluster=\"lab\",node=\"a\",agent=\"one\",version=\"\"} 1");
+	has(text, "isobar_info{cluster=\"lab\",node=\"a\",agent=\"one\",cgroup=\"\",unit=\"\","
+		  "version=\"\"} 1");
 	lacks(text, "isobar_share_cpus{");
 	lacks(text, "isobar_quota_cpus{");
 	lacks(text, "isobar_lease_valid{");

@@ -167,6 +167,8 @@ START_TEST(a_page_shows_what_the_agents_say)
 
 	reset();
 	add_agent("a", node("a", "ok", NULL, 1.05));
+	json_object_set_new(agents.agents[0].reply, "cgroup", json_string("/batch"));
+	json_object_set_new(agents.agents[0].reply, "unit", json_string("batch.slice"));
 	add_agent("b", node("b", "degraded", "no eBPF: the kernel has no BTF", 0.3));
 	add_agent("d", NULL);
 	verdicts.count = 1;
@@ -179,6 +181,7 @@ START_TEST(a_page_shows_what_the_agents_say)
 	has(text, "shares 1.350000 + in flight 0.008000 = 1.358000 of 1.500000 CPU");
 	has(text, "<dt>share</dt><dd>1.050</dd>");
 	has(text, "<dt>demand</dt><dd>1.250</dd>");
+	has(text, "limits batch.slice<");
 	has(text, "no eBPF: the kernel has no BTF");
 	has(text, "<span class=\"badge bad\">degraded</span>");
 	has(text, "/run/isobar/d/control: no answer in time");
@@ -207,6 +210,7 @@ START_TEST(nothing_from_an_agent_gets_through_raw)
 	json_object_set_new(status, "last_decision", json_string(bad));
 	json_object_set_new(status, "meter", json_string(bad));
 	json_object_set_new(status, "cluster", json_string(bad));
+	json_object_set_new(status, "cgroup", json_string(bad));
 	json_object_set_new(status, "notes", json_pack("[s, i]", bad, 7));
 	json_object_set_new(status, "worker", json_pack("{s:s}", "state", bad));
 	json_array_append_new(json_object_get(status, "neighbours"), edge);
