@@ -76,3 +76,4 @@ uninstall-local:
 	rm -f $(DESTDIR)$(bashcompletiondir)/isobarctl
 
 include etc/debian/local.mk
+include etc/rpm/local.mk

@@ -22,6 +22,7 @@ debian_files = \
 	%D%/isobar.prerm \
 	%D%/not-installed \
 	%D%/rules \
+	%D%/shlibs.local \
 	%D%/source/format \
 	%D%/tests/control \
 	%D%/tests/installed

@@ -7,6 +7,7 @@ lint_tests = \
 	%D%/mandiag.sh \
 	%D%/manhelp.sh \
 	%D%/maninstall.sh \
+	%D%/packages.sh \
 	%D%/purity.sh \
 	%D%/readme.sh \
 	%D%/tidy.sh \
