@@ -15,13 +15,15 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 static void usage(FILE *out)
 {
-	fputs("usage: isobar-guard [-p PRIORITY] [-w DEVICE -t SECONDS] RUN-DIRECTORY\n"
+	fputs("usage: isobar-guard [-p PRIORITY] [-w DEVICE -t SECONDS] [--no-sandbox]\n"
+	      "                    RUN-DIRECTORY\n"
 	      "\n"
 	      "Lowers a job's limit when a lease ends.  isobard starts it; see isobard(8).\n"
 	      "\n"
 	      "  -p, --priority N     real-time priority; 0: none\n"
 	      "  -w, --watchdog FILE  hardware watchdog\n"
 	      "  -t, --timeout N      its longest timeout, in seconds\n"
+	      "      --no-sandbox     keep privileges and system calls\n"
 	      "  -h, --help           show this\n"
 	      "  -V, --version        show the version\n",
 	      out);
@@ -45,6 +47,7 @@ static int parse(int argc, char **argv, struct guard_config *ret_config)
 		{ "priority", required_argument, NULL, 'p' },
 		{ "watchdog", required_argument, NULL, 'w' },
 		{ "timeout", required_argument, NULL, 't' },
+		{ "no-sandbox", no_argument, NULL, 'n' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
@@ -61,6 +64,9 @@ static int parse(int argc, char **argv, struct guard_config *ret_config)
 			break;
 		case 't':
 			timeout_s = number(optarg, 1000000);
+			break;
+		case 'n':
+			ret_config->is_unconfined = true;
 			break;
 		case 'h':
 			usage(stdout);

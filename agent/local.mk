@@ -82,6 +82,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/export/page_style.c \
 	%D%/export/verdict.c %D%/export/verdict.h \
 	%D%/export/watch.c %D%/export/watch.h \
+	%D%/guard/confine.c %D%/guard/confine.h \
 	%D%/guard/guard.c %D%/guard/guard.h %D%/guard/guard_wire.h \
 	%D%/guard/guard_client.c %D%/guard/guard_client.h \
 	%D%/guard/guard_spawn.c %D%/guard/guard_spawn.h \

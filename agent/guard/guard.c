@@ -22,6 +22,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/base/log.h"
+#include "agent/guard/confine.h"
 #include "agent/guard/guard_client.h"
 #include "agent/guard/guard_wire.h"
 #include "agent/guard/keeper.h"
@@ -404,6 +405,20 @@ static void open_watchdog(struct guard *guard)
 	log_warn("isobar-guard: %s: no automatic burial", error.text);
 }
 
+/* Last: from here on nothing but the loop runs. */
+static void confine(struct guard *guard)
+{
+	int r = 0;
+
+	if (guard->config->is_unconfined)
+		guard->flags |= GUARD_UNCONFINED;
+	else
+		r = confine_self();
+	if (r < 0 && r != -ENOTSUP)
+		log_warn("isobar-guard: sandbox: %s; going on without that protection",
+			 strerror(-r));
+}
+
 static int start(struct guard *guard, struct error *reterr)
 {
 	int type = 0, r;
@@ -427,6 +442,7 @@ static int start(struct guard *guard, struct error *reterr)
 		return error_wrap(reterr, "run directory %s", guard->config->run_directory);
 	harden(guard);
 	open_watchdog(guard);
+	confine(guard);
 	return 0;
 }
 

@@ -2,6 +2,8 @@
 #ifndef ISO_GUARD_H
 #define ISO_GUARD_H
 
+#include <stdbool.h>
+
 #include "agent/base/error.h"
 
 /*
@@ -19,6 +21,7 @@ struct guard_config {
 	const char *watchdog; /* device; "": none */
 	unsigned watchdog_s;  /* the longest timeout that fits into the slack */
 	int priority;	      /* SCHED_FIFO; 0: ordinary */
+	bool is_unconfined;   /* keeps all that it was started with */
 };
 
 /*

@@ -19,7 +19,6 @@
 #include "agent/guard/guard_spawn.h"
 #include "agent/guard/guard_talk.h"
 #include "agent/guard/guard_wire.h"
-#include "lib/checksum.h"
 
 #define ANSWER_NS     1000000000u
 #define ANSWER_NS_MIN 10000000u
@@ -162,16 +161,6 @@ static int watch(struct guard_client *client)
 	return loop_add(client->loop, &client->source);
 }
 
-static bool has_our_settings(const struct guard_client *client, const struct guard_reply *reply)
-{
-	const char *watchdog = client->config.watchdog;
-	uint64_t hash = watchdog[0] != '\0' ? iso_checksum(watchdog, strlen(watchdog)) : 0;
-
-	return reply->priority == (uint32_t)client->config.priority &&
-	       reply->watchdog_hash == hash &&
-	       (hash == 0 || reply->wanted_s == client->config.watchdog_s);
-}
-
 /* The first words with a guard.  -EUCLEAN: it is to be replaced. */
 static int meet(struct guard_client *client, struct error *reterr)
 {
@@ -188,7 +177,7 @@ static int meet(struct guard_client *client, struct error *reterr)
 	/* It outlived an agent: its lease is ours. */
 	if (reply.deadline_ns > client->deadline_ns)
 		client->deadline_ns = reply.deadline_ns;
-	if (guard_is_outdated(&client->process) || !has_our_settings(client, &reply))
+	if (guard_is_outdated(&client->process) || !guard_has_settings(&reply, &client->config))
 		return error_set(reterr, -EUCLEAN, "its program or its settings are others by now");
 	return 0;
 }

@@ -58,6 +58,7 @@ struct guard_client_config {
 	const char *watchdog;      /* device; "": none */
 	unsigned watchdog_s;       /* the longest that fits into the slack; 0: none does */
 	int priority;              /* SCHED_FIFO; 0: ordinary */
+	bool is_unconfined;        /* it keeps privileges and system calls */
 	uint64_t floor_ucpu;
 	uint64_t lease_ns;
 	uint64_t guard_ns;         /* lowers so long before the deadline */

@@ -117,13 +117,20 @@ int guard_spawn(const struct guard_client_config *config, struct guard_process *
 		struct error *reterr)
 {
 	char priority[16], timeout[16];
-	const char *watched[] = { "isobar-guard", "-p", priority, "-t", timeout,
-				  "-w", config->watchdog, config->run_directory, NULL };
-	const char *plain[] = { "isobar-guard", "-p", priority, config->run_directory, NULL };
-	const char **argv = config->watchdog[0] != '\0' ? watched : plain;
+	const char *argv[10] = { "isobar-guard", "-p", priority };
+	size_t count = 3;
 	struct guard_process process = { .pidfd = -1, .is_child = true };
 	int pair[2], code;
 
+	if (config->watchdog[0] != '\0') {
+		argv[count++] = "-t";
+		argv[count++] = timeout;
+		argv[count++] = "-w";
+		argv[count++] = config->watchdog;
+	}
+	if (config->is_unconfined)
+		argv[count++] = "--no-sandbox";
+	argv[count] = config->run_directory;
 	if (access(config->executable, X_OK) < 0)
 		return error_errno(reterr, -errno, "guard %s", config->executable);
 	snprintf(priority, sizeof(priority), "%d", config->priority);

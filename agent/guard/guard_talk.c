@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "agent/base/clock.h"
+#include "lib/checksum.h"
 
 static int send_request(int fd, const struct guard_request *request, int passed_fd)
 {
@@ -80,4 +81,14 @@ int guard_talk(int fd, struct guard_request *request, int passed_fd, uint64_t pa
 		return error_set(reterr, -EPROTO, "it answers something else");
 	*ret_reply = reply;
 	return 0;
+}
+
+bool guard_has_settings(const struct guard_reply *reply, const struct guard_client_config *config)
+{
+	const char *watchdog = config->watchdog;
+	uint64_t hash = watchdog[0] != '\0' ? iso_checksum(watchdog, strlen(watchdog)) : 0;
+
+	return ((reply->flags & GUARD_UNCONFINED) != 0) == config->is_unconfined &&
+	       reply->priority == (uint32_t)config->priority && reply->watchdog_hash == hash &&
+	       (hash == 0 || reply->wanted_s == config->watchdog_s);
 }

@@ -2,7 +2,10 @@
 #ifndef ISO_GUARD_TALK_H
 #define ISO_GUARD_TALK_H
 
+#include <stdbool.h>
+
 #include "agent/base/error.h"
+#include "agent/guard/guard_client.h"
 #include "agent/guard/guard_wire.h"
 
 /*
@@ -13,5 +16,8 @@
  */
 int guard_talk(int fd, struct guard_request *request, int passed_fd, uint64_t patience_ns,
 	       struct guard_reply *ret_reply, struct error *reterr);
+
+/* Whether the guard that answered was started as this configuration would have it. */
+bool guard_has_settings(const struct guard_reply *reply, const struct guard_client_config *config);
 
 #endif

@@ -39,9 +39,10 @@ struct guard_request {
 };
 
 /* Bits of flags. */
-#define GUARD_REALTIME 1u
-#define GUARD_LOCKED   2u
-#define GUARD_STICKY   4u /* its watchdog cannot be disarmed, so it never ends in order */
+#define GUARD_REALTIME	 1u
+#define GUARD_LOCKED	 2u
+#define GUARD_STICKY	 4u /* its watchdog cannot be disarmed, so it never ends in order */
+#define GUARD_UNCONFINED 8u /* it was started with --no-sandbox */
 
 struct guard_reply {
 	uint32_t magic;

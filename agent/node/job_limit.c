@@ -155,6 +155,7 @@ int job_open_guard(struct job *job, struct error *reterr)
 		.watchdog = conf->guard.watchdog,
 		.watchdog_s = conf_watchdog_s(conf),
 		.priority = (int)conf->guard.priority,
+		.is_unconfined = !conf->sandbox,
 		.floor_ucpu = conf->floor_ucpu,
 		.lease_ns = conf->trading.lease_ns,
 		.guard_ns = conf->trading.guard_ns,

@@ -18,10 +18,17 @@
 #include <unistd.h>
 
 #include "agent/base/sandbox.h"
+#include "agent/guard/confine.h"
 #include "tests/test.h"
 
 /* No kernel has it: the numbers go up to some 500. */
 #define UNKNOWN_CALL 4000
+
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+#define GUARD_HAS_FILTER true
+#else
+#define GUARD_HAS_FILTER false /* perhaps */
+#endif
 
 /* Each test is a process of its own. */
 static void enter(enum sandbox_program program, uint64_t capabilities)
@@ -207,6 +214,46 @@ START_TEST(capabilities_are_gone_for_good)
 }
 END_TEST
 
+#define unless_refused(call, number)                                                               \
+	do {                                                                                       \
+		errno = 0;                                                                         \
+		if ((call) >= 0 || errno != ENOSYS)                                                \
+			_exit(number);                                                             \
+	} while (0)
+
+/* In a process of its own, which then can do hardly more than end. */
+START_TEST(the_guard_keeps_next_to_nothing)
+{
+	char text[64];
+	int pair[2], status;
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		if (confine_self() < 0)
+			_exit(1);
+		unless_refused(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), 2);
+		unless_refused(execl("/bin/true", "true", (char *)NULL), 3);
+		unless_refused(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0), 4);
+		unless_refused(syscall(SYS_bpf, 0, NULL, 0), 5);
+		unless_refused(connect(pair[1], NULL, 0), 6);
+		unless_refused(syscall(SYS_setuid, 0), 7);
+		unless_refused(syscall(UNKNOWN_CALL), 8);
+		if (open("/proc/self/status", O_RDONLY | O_CLOEXEC) < 0)
+			_exit(9);
+		read_status("CapPrm", text);
+		send(pair[1], text, sizeof(text), MSG_NOSIGNAL);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(recv(pair[0], text, sizeof(text), MSG_DONTWAIT), sizeof(text));
+	ck_assert_uint_eq(strtoull(text, NULL, 16),
+			  sandbox_look().capabilities & (SANDBOX_CAPABILITY(CAP_DAC_OVERRIDE) |
+							 SANDBOX_CAPABILITY(CAP_IPC_LOCK)));
+}
+END_TEST
+
 START_TEST(says_what_is_in_force)
 {
 	struct sandbox_view view = sandbox_look();
@@ -235,6 +282,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, what_starts_programs_still_does);
 	tcase_add_test(tcase, the_agent_keeps_ebpf_and_users);
 	tcase_add_test(tcase, capabilities_are_gone_for_good);
+	if (GUARD_HAS_FILTER)
+		tcase_add_test(tcase, the_guard_keeps_next_to_nothing);
 	tcase_add_test(tcase, says_what_is_in_force);
 	suite_add_tcase(suite, tcase);
 	return suite;

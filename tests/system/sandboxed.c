@@ -155,6 +155,16 @@ static void assert_confined(pid_t pid, uint64_t capabilities, const char *bounde
 	ck_assert_uint_ge(threads, 1);
 }
 
+/* Ours and those of whoever started us, on the first thread; a newer kernel says so. */
+static unsigned count_filters(pid_t pid)
+{
+	char path[64], text[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	read_field(path, "Seccomp_filters", text);
+	return text[0] != '\0' ? (unsigned)strtoul(text, NULL, 10) : UINT_MAX;
+}
+
 static void assert_says(const json_t *reply, uint64_t capabilities)
 {
 	const json_t *sandbox = json_object_get(reply, "sandbox");
@@ -205,6 +215,10 @@ START_TEST(one_with_a_guard_keeps_what_the_guard_needs)
 	assert_says(reply, as_far_as_there(GUARDED));
 	assert_measures(reply);
 	ck_assert_str_eq(json_string_value(json_object_get(guard, "state")), "ok");
+	/* Its precedence stays, though it could not take it any more. */
+	pid_t pid = (pid_t)json_integer_value(json_object_get(guard, "pid"));
+	assert_confined(pid, as_far_as_there(CAP(DAC_OVERRIDE) | CAP(IPC_LOCK)), NULL);
+	ck_assert_uint_ge(count_filters(pid), 2);
 	json_decref(reply);
 }
 END_TEST
