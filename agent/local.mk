@@ -40,6 +40,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/cgroup/cgroup_limits.c \
 	%D%/cgroup/cgroup_lock.c \
 	%D%/cgroup/cgroup_manage.c \
+	%D%/cgroup/cgroup_processes.c \
 	%D%/cgroup/cgroup_saved.c \
 	%D%/cgroup/cgroup_tasks.c \
 	%D%/cgroup/cgroup_v1.c \
@@ -69,6 +70,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/control/statusprint.c \
 	%D%/ctl/preflight.c %D%/ctl/preflight.h \
 	%D%/ctl/preflightguard.c %D%/ctl/preflightguard.h \
+	%D%/ctl/preflightjob.c %D%/ctl/preflightjob.h \
 	%D%/ctl/preflightnet.c %D%/ctl/preflightnet.h \
 	%D%/ctl/preflightworker.c %D%/ctl/preflightworker.h \
 	%D%/export/chart.c %D%/export/chart.h \

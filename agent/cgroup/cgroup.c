@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
+#include "agent/base/log.h"
 #include "agent/cgroup/cgroup_internal.h"
 
 #include <assert.h>
@@ -36,7 +37,9 @@ static int check_path(const char *path, struct error *reterr)
 				 "the cpu controller, such as /isobar/job", path);
 	if (path[1] == '\0')
 		return error_set(reterr, -EINVAL,
-				 "'/' would limit the whole host: give the group of one job");
+				 "'/' would limit the whole host, or in a cgroup namespace all of "
+				 "the container, which the kernel forbids: run outside of it, or "
+				 "give the group of one job");
 	while (*at == '/') {
 		size_t length = strcspn(++at, "/");
 
@@ -58,28 +61,60 @@ static bool holds(const char *outer, const char *inner)
 	       (inner[length] == '\0' || inner[length] == '/');
 }
 
+/* Who would have been hit, to the end of a refusal. */
+static int name_processes(const struct cgroup *cgroup, int code, struct error *reterr)
+{
+	struct cgroup_processes processes;
+	size_t used;
+
+	if (reterr == NULL)
+		return code;
+	cgroup_processes(cgroup->root, cgroup->directory, &processes);
+	used = strlen(reterr->text);
+	snprintf(reterr->text + used, sizeof(reterr->text) - used,
+		 "; it holds %u processes%s%.160s",
+		 (unsigned)processes.count, processes.count > 0 ? ": " : "", processes.names);
+	return code;
+}
+
+/* The last resort of those who know better; they are told what they get. */
+static void warn_forced(const struct cgroup *cgroup, const char *what)
+{
+	struct cgroup_processes processes;
+
+	cgroup_processes(cgroup->root, cgroup->directory, &processes);
+	log_warn("cgroup %s: %s, and is limited since force-cgroup says so: %u processes: %s",
+		 cgroup->path, what, (unsigned)processes.count, processes.names);
+}
+
 static int refuse_dangerous(const struct cgroup *cgroup, bool force, struct error *reterr)
 {
 	const char *last = strrchr(cgroup->path, '/') + 1;
+	bool is_slice, is_own;
 	char own[PATH_MAX];
 	size_t length = strlen(last);
 
 	if (strcmp(cgroup->path, "/init.scope") == 0)
 		return error_set(reterr, -EBUSY,
 				 "'/init.scope' is the init system's: it is never limited");
-	if (force)
+	is_slice = !cgroup->is_unit && length > 6 && strcmp(last + length - 6, ".slice") == 0;
+	is_own = mounts_group_of(cgroup->root, 0, "cpu", cgroup->backend->version, own, NULL) ==
+			 0 && holds(cgroup->path, own);
+	if (force) {
+		if (is_slice || is_own)
+			warn_forced(cgroup, is_own ? "it holds the agent itself" : "it is a slice");
 		return 0;
-	if (!cgroup->is_unit && length > 6 && strcmp(last + length - 6, ".slice") == 0)
-		return error_set(reterr, -EBUSY,
-				 "'%.200s' is a systemd slice, which cannot be delegated: have it "
-				 "limited as a unit (unit = %.100s), or name a service or scope "
-				 "below it", cgroup->path, last);
-	if (mounts_group_of(cgroup->root, 0, "cpu", cgroup->backend->version, own, NULL) == 0 &&
-	    holds(cgroup->path, own))
-		return error_set(reterr, -EBUSY,
-				 "the agent itself runs in '%.200s' and would throttle itself: "
-				 "start it in a group beside the job's", own);
-	return 0;
+	}
+	if (is_slice)
+		error_set(reterr, -EBUSY,
+			  "'%.150s' is a systemd slice, which cannot be delegated: have it limited "
+			  "as a unit (unit = %.60s), or name a service or scope below it",
+			  cgroup->path, last);
+	else if (is_own)
+		error_set(reterr, -EBUSY,
+			  "the agent itself runs in '%.150s' and would throttle itself: start it "
+			  "in a group beside the job's", own);
+	return is_slice || is_own ? name_processes(cgroup, -EBUSY, reterr) : 0;
 }
 
 static unsigned count_levels(const char *name)

@@ -87,8 +87,9 @@ struct cgroup;
  * Finds the hierarchy that holds the cpu controller, opens (or creates) the
  * group, locks its directory against a second agent, sets burst to 0 and
  * remembers the limit that was there.  Refuses "/", init.scope, slices and
- * groups that the agent itself runs in.  The strings are borrowed for the
- * call.  Errors name what is missing and the remedy:
+ * groups that the agent itself runs in, and names the processes that would
+ * have been limited.  The strings are borrowed for the call.  Errors name what
+ * is missing and the remedy:
  *   -EINVAL   path or period          -EBUSY   refused, or another agent has it
  *   -ENOENT   no such group           -EROFS   read-only (ProtectControlGroups?)
  *   -ENOTSUP  no cpu controller here  -EACCES, -EPERM
@@ -176,6 +177,20 @@ struct cgroup_stat {
 };
 
 int cgroup_stat(struct cgroup *cgroup, struct cgroup_stat *ret_stat, struct error *reterr);
+
+/*
+ * The processes in a group and below it, with the names of the first few, for
+ * a person: "sh (812), make (900), ...".  None where there is no such group.
+ * root: as in struct cgroup_config, "" on a real host.
+ */
+#define CGROUP_PROCESSES_SHOWN 10u
+struct cgroup_processes {
+	uint32_t count;
+	char names[256];
+};
+
+void cgroup_processes(const char *root, const char *directory,
+		      struct cgroup_processes *ret_processes);
 
 /* Whether any process lives in it or below. */
 int cgroup_populated(struct cgroup *cgroup, bool *ret_populated, struct error *reterr);

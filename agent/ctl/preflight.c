@@ -20,6 +20,7 @@
 #include "agent/cgroup/mounts.h"
 #include "agent/conf/conf.h"
 #include "agent/ctl/preflightguard.h"
+#include "agent/ctl/preflightjob.h"
 #include "agent/ctl/preflightnet.h"
 #include "agent/ctl/preflightworker.h"
 #include "agent/meter/meter.h"
@@ -129,73 +130,6 @@ static bool check_controller(struct preflight *preflight)
 	row(preflight, "cpu controller", PREFLIGHT_OK, NULL, "cgroup v%u at %.150s", cpu.version,
 	    cpu.mount);
 	return true;
-}
-
-/* Whether the group could be limited: its file opens for writing.  Nothing is written. */
-static void check_limit_file(struct preflight *preflight, const struct cgroup *cgroup, bool dry_run)
-{
-	const char *directory = cgroup_directory(cgroup);
-	const char *file = cgroup_version(cgroup) == 2 ? "cpu.max" : "cpu.cfs_quota_us";
-	char path[PATH_MAX + 32];
-	bool is_there = access(directory, F_OK) == 0;
-
-	if (is_there) {
-		snprintf(path, sizeof(path), "%s/%s", directory, file);
-		int fd = open(path, O_WRONLY | O_CLOEXEC);
-		int why = errno;
-
-		if (fd >= 0) {
-			close(fd);
-			row(preflight, "limit", PREFLIGHT_OK, NULL, "%.180s can be written", path);
-			return;
-		}
-		row(preflight, "limit", dry_run ? PREFLIGHT_WARNING : PREFLIGHT_MISSING,
-		    why == EROFS ? "mount it rw in a container; ProtectControlGroups=no in a unit"
-				 : "run as root, or have the group delegated to this user",
-		    "%.150s: %s", path, strerror(why));
-		return;
-	}
-
-	/* To be made: the nearest level that is there must take it. */
-	snprintf(path, sizeof(path), "%s", directory);
-	for (char *slash; access(path, F_OK) != 0 && (slash = strrchr(path, '/')) > path;)
-		*slash = '\0';
-	if (access(path, W_OK) == 0)
-		row(preflight, "limit", PREFLIGHT_OK, NULL, "the group can be made below %.150s",
-		    path);
-	else
-		row(preflight, "limit", dry_run ? PREFLIGHT_WARNING : PREFLIGHT_MISSING,
-		    errno == EROFS ? "mount it rw in a container; ProtectControlGroups=no in a unit"
-				   : "run as root, or have the parent delegated to this user",
-		    "%.150s: %s", path, strerror(errno));
-}
-
-static void check_cgroup(struct preflight *preflight, const struct conf *conf)
-{
-	struct cgroup_config config = {
-		.path = conf->cgroup,
-		.period_us = conf->period_ns / 1000,
-		.on_exit = CGROUP_KEEP,
-		.create = conf->create_cgroup,
-		.dry_run = true,
-	};
-	struct cgroup *cgroup;
-	struct error error;
-
-	if (cgroup_open(&config, &cgroup, &error) < 0) {
-		row(preflight, "cgroup", PREFLIGHT_MISSING,
-		    error.code == -ENOENT ? "start the job first, or set create-cgroup = yes"
-					  : "see isobard.conf(5), cgroup",
-		    "%.180s", error.text);
-		return;
-	}
-	bool is_there = access(cgroup_directory(cgroup), F_OK) == 0;
-	row(preflight, "cgroup", PREFLIGHT_OK, NULL, "%.120s %s", conf->cgroup,
-	    is_there	    ? "is there"
-	    : conf->dry_run ? "is not there, and a dry run makes none"
-			    : "is not there yet and will be made");
-	check_limit_file(preflight, cgroup, conf->dry_run);
-	cgroup = cgroup_close(cgroup);
 }
 
 /* There and writable, or its nearest ancestor is. */
@@ -351,7 +285,7 @@ void preflight_run(const char *file, struct preflight *ret_preflight)
 	if (!is_valid)
 		return;
 	if (has_controller)
-		check_cgroup(preflight, &conf);
+		preflightjob_check(preflight, &conf);
 	check_directory(preflight, "state directory", conf.state_directory);
 	/* Only where there is certainly none may anybody be told to make one. */
 	if (access(conf.state_directory, F_OK) < 0 && errno == ENOENT)

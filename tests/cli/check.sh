@@ -8,7 +8,7 @@ cd "$work"
 
 # What this machine is like is not for this test to say.
 machine='/^[a-z]* *privileges /d; /^[a-z]* *eBPF meter /d; /^[a-z]* *cpu controller /d
-/^[a-z]* *cgroup /d; /^[a-z]* *limit /d; /remedy: /d'
+/^[a-z]* *cgroup /d; /^[a-z]* *processes /d; /^[a-z]* *limit /d; /remedy: /d'
 
 run "$ctl" check -f ./none.conf
 ends 1

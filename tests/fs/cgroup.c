@@ -294,6 +294,118 @@ START_TEST(refuses_groups_that_are_not_a_job)
 }
 END_TEST
 
+static void process(unsigned pid, unsigned leader, const char *name)
+{
+	char path[64], text[128];
+
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	snprintf(text, sizeof(text), "Name:\t%s\nUmask:\t0022\nTgid:\t%u\n", name, leader);
+	tree_file(path, text);
+}
+
+START_TEST(a_refusal_names_who_would_be_limited)
+{
+	struct cgroup_config config = configure("/user.slice");
+
+	tree_v2_host();
+	v2_group("/user.slice", "max 100000\n");
+	v2_group("/user.slice/shell.scope", "max 100000\n");
+	tree_file(V2 "/user.slice/shell.scope/cgroup.procs", "812\n900\n");
+	tree_file(V2 "/user.slice/cgroup.procs", "\n");
+	process(812, 812, "bash");
+	process(900, 900, "my job\\n");
+	assert_refused(&config, -EBUSY, "it holds 2 processes: bash (812), my job\\n (900)");
+	assert_refused(&config, -EBUSY, "unit = user.slice");
+	/* systemd itself limits a slice, so as a unit it is a job like others. */
+	config.is_unit = true;
+	cgroup_close(must_open(&config));
+	config.is_unit = false;
+	config.force = true;
+	cgroup_close(must_open(&config));
+}
+END_TEST
+
+START_TEST(knows_the_processes_of_a_group)
+{
+	struct cgroup_processes processes;
+	char directory[PATH_MAX], procs[256] = "";
+
+	tree_v2_host();
+	for (unsigned i = 1; i <= 12; i++) {
+		process(i, i, "a-name-longer-than-kernels-have");
+		snprintf(procs + strlen(procs), sizeof(procs) - strlen(procs), "%u\n", i);
+	}
+	tree_file(V2 "/job/cgroup.procs", procs);
+	snprintf(directory, sizeof(directory), "%s" V2 "/job", root);
+	cgroup_processes(root, directory, &processes);
+	ck_assert_uint_eq(processes.count, 12);
+	ck_assert_ptr_nonnull(strstr(processes.names, "a-name-longer-th (10), ..."));
+	ck_assert_ptr_null(strstr(processes.names, "(11)"));
+
+	/* A threaded group has no list of processes; what counts is who leads its threads. */
+	process(20, 20, "leader");
+	process(21, 20, "second");
+	tree_file(V2 "/threads/cgroup.threads", "20\n21\n");
+	tree_file(V2 "/threads/below/cgroup.threads", "30\n");
+	snprintf(directory, sizeof(directory), "%s" V2 "/threads", root);
+	cgroup_processes(root, directory, &processes);
+	ck_assert_uint_eq(processes.count, 2);
+	ck_assert_str_eq(processes.names, "leader (20), ? (30)");
+
+	snprintf(directory, sizeof(directory), "%s" V2 "/none", root);
+	cgroup_processes(root, directory, &processes);
+	ck_assert_uint_eq(processes.count, 0);
+	ck_assert_str_eq(processes.names, "");
+}
+END_TEST
+
+START_TEST(one_that_is_not_there_may_be_as_one_that_has_gone)
+{
+	struct cgroup_config config = configure("/later");
+	struct cgroup_limit limit = { 0 };
+	struct cgroup_stat stat;
+	struct error error = { 0 };
+
+	tree_v2_host();
+	config.may_be_absent = true;
+	struct cgroup *cgroup = must_open(&config);
+	ck_assert_int_eq(cgroup_state(cgroup), CGROUP_GONE);
+	ck_assert_ptr_nonnull(strstr(cgroup_reason(cgroup), "there is no group '/later'"));
+	ck_assert_int_eq(cgroup_read(cgroup, &limit, &error), -ENODEV);
+	ck_assert_int_eq(cgroup_write(cgroup, 20000, &error), -ENODEV);
+	ck_assert_int_eq(cgroup_check(cgroup, 1, &error), -ENODEV);
+	ck_assert_int_eq(cgroup_stat(cgroup, &stat, &error), 0);
+	ck_assert_int_eq(cgroup_leave(cgroup, &error), 0);
+	cgroup_close(cgroup);
+}
+END_TEST
+
+START_TEST(what_is_expected_of_systemd_is_no_drift)
+{
+	struct cgroup_config config = configure("/job");
+	struct error error = { 0 };
+
+	tree_v2_host();
+	v2_group("/job", "max 100000\n");
+	struct cgroup *cgroup = must_open(&config);
+	ck_assert_int_eq(cgroup_write(cgroup, 25430, &error), 0);
+	cgroup_expect(cgroup, 25000);
+	tree_file(V2 "/job/cpu.max", "25000 100000\n");
+	ck_assert_int_eq(cgroup_check(cgroup, 1, &error), 0);
+	assert_file(V2 "/job/cpu.max", "25430 100000");
+	ck_assert_uint_eq(cgroup_drift_count(cgroup), 0);
+	/* With another period it is not systemd's doing. */
+	tree_file(V2 "/job/cpu.max", "25000 50000\n");
+	ck_assert_int_eq(cgroup_check(cgroup, 2, &error), 0);
+	ck_assert_uint_eq(cgroup_drift_count(cgroup), 1);
+	cgroup_expect(cgroup, 0);
+	tree_file(V2 "/job/cpu.max", "25000 100000\n");
+	(void)cgroup_check(cgroup, 100000000000, &error);
+	ck_assert_uint_eq(cgroup_drift_count(cgroup), 2);
+	cgroup_close(cgroup);
+}
+END_TEST
+
 START_TEST(explains_what_is_missing)
 {
 	struct cgroup_config config = configure("/a/b/job");
@@ -600,6 +712,10 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, finds_its_place_in_a_partial_mount);
 	tcase_add_test(tcase, reads_statistics);
 	tcase_add_test(tcase, sees_processes_here_and_below);
+	tcase_add_test(tcase, a_refusal_names_who_would_be_limited);
+	tcase_add_test(tcase, knows_the_processes_of_a_group);
+	tcase_add_test(tcase, one_that_is_not_there_may_be_as_one_that_has_gone);
+	tcase_add_test(tcase, what_is_expected_of_systemd_is_no_drift);
 	tcase_add_test(tcase, verifies_that_a_process_arrived);
 	tcase_add_test(tcase, rounds_shares_down_without_overflow);
 	suite_add_tcase(suite, tcase);
