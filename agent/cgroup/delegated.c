@@ -132,8 +132,10 @@ int delegated_prepare(const char *root, char ret_path[PATH_MAX], struct error *r
 	if (fd < 0)
 		return fd;
 	r = mounts.version == 2 ? hand_down(fd, reterr) : make(fd, DELEGATED_JOB, reterr);
-	if (r < 0)
-		return error_wrap(reterr, "control group '%.150s'", path);
+	if (r < 0) {
+		error_wrap(reterr, "control group '%.150s'", path);
+		return r;
+	}
 	snprintf(ret_path, PATH_MAX, "%.*s/" DELEGATED_JOB, PATH_MAX - 8, path);
 	return 0;
 }

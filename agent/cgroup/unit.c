@@ -176,6 +176,11 @@ static int change(struct unit *unit, uint64_t now_ns, const struct unit_quota *q
 
 	iso_property_tell(&unit->property, now_ns, quota->ucpu);
 	r = unitbus_set_quota(unit->bus, quota->ucpu, quota->period_us, reterr);
+	/* A transient one that has ended: there is nothing that systemd would write. */
+	if (r == -ENOENT) {
+		iso_property_confirm(&unit->property, ISO_PROPERTY_STEP_UCPU);
+		return 0;
+	}
 	if (r == 0)
 		r = read_quota(unit, &has, reterr);
 	if (r < 0) {

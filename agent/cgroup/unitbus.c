@@ -152,6 +152,8 @@ static int call(struct unitbus *bus, sd_bus_message *message, sd_bus_message **r
 	}
 	if (r == -ETIMEDOUT)
 		return error_set(reterr, -ETIME, "systemd does not answer");
+	if (sd_bus_error_has_name(&error, MANAGER ".NoSuchUnit"))
+		r = -ENOENT;
 	return error_set(reterr, r, "systemd says: %.300s",
 			 error.message != NULL ? error.message : strerror(-r));
 }
@@ -181,7 +183,11 @@ static int get_again(struct unitbus *bus, const char *interface, const char *pro
 
 	if (r == -EHOSTDOWN)
 		r = get(bus, interface, property, ret_reply, reterr);
-	return r < 0 ? error_wrap(reterr, "%s", property) : 0;
+	/* Of those it does not matter what was asked. */
+	if (r == 0 || r == -EHOSTDOWN || r == -ETIME)
+		return r;
+	error_wrap(reterr, "%s", property);
+	return r;
 }
 
 int unitbus_text(struct unitbus *bus, enum unitbus_interface interface, const char *property,
@@ -245,7 +251,9 @@ int unitbus_set_quota(struct unitbus *bus, uint64_t ucpu, uint64_t period_us,
 
 	if (r == -EHOSTDOWN)
 		r = set_quota(bus, ucpu, period_us, reterr);
-	return r < 0 ? error_wrap(reterr, "set its CPU quota") : 0;
+	if (r < 0 && r != -EHOSTDOWN && r != -ETIME)
+		error_wrap(reterr, "set its CPU quota");
+	return r;
 }
 
 #else /* !HAVE_SYSTEMD */

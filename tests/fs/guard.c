@@ -317,6 +317,50 @@ START_TEST(a_group_that_goes_while_the_guard_is_alone_is_no_reason_to_stay)
 }
 END_TEST
 
+/* As systemd does at a daemon-reload with the quota that it keeps for a unit. */
+static void raise_behind_its_back(void)
+{
+	char path[PATH_MAX], directory[PATH_MAX], text[64];
+	bool is_v1 = group_version() == 1;
+
+	guarded_group_directory(directory, sizeof(directory));
+	snprintf(path, sizeof(path), "%.3000s/%s", directory,
+		 is_v1 ? "cpu.cfs_quota_us" : "cpu.max");
+	snprintf(text, sizeof(text), is_v1 ? "%ld\n" : "%ld 100000\n", (long)SHARE);
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+}
+
+START_TEST(with_a_unit_it_stays_and_lowers_what_systemd_raises_after_the_lease)
+{
+	char directory[PATH_MAX];
+
+	guarded_config.stays = true;
+	pid_t agent = with_share(), guard = guarded->guard;
+
+	guarded_kill(agent);
+	guarded_sleep_until(guarded->asked_ns + 200 * MS);
+	guarded_stop();
+	ck_assert_int_eq(guarded_quota(), FLOOR);
+	for (int i = 0; i < 3; i++) {
+		ck_assert(!guarded_gone(guard, 200));
+		raise_behind_its_back();
+		uint64_t raised_ns = clock_boot_ns();
+		while (guarded_quota() != FLOOR)
+			ck_assert_uint_lt(clock_boot_ns() - raised_ns, 2000 * MS);
+		printf("# lowered after %llu ms\n",
+		       (unsigned long long)((clock_boot_ns() - raised_ns) / MS));
+		/* It looks ten times a second; the rest is for a busy machine. */
+		ck_assert_uint_lt(clock_boot_ns() - raised_ns, 500 * MS);
+	}
+	guarded_group_directory(directory, sizeof(directory));
+	ck_assert_int_eq(rmdir(directory), 0);
+	ck_assert(guarded_gone(guard, 1000));
+}
+END_TEST
+
 /* Without a guard: the floor, whatever the lease; with one later, the share. */
 static void check_none(const char *expected)
 {
@@ -710,6 +754,7 @@ Suite *test_suite(void)
 	add(real, true);
 	tcase_add_test(real, a_group_that_is_made_anew_is_guarded_by_the_same_guard);
 	tcase_add_test(real, a_group_that_goes_while_the_guard_is_alone_is_no_reason_to_stay);
+	tcase_add_test(real, with_a_unit_it_stays_and_lowers_what_systemd_raises_after_the_lease);
 	tcase_add_unchecked_fixture(real, NULL, group_end);
 	add(files, false);
 	tcase_add_test(files, without_the_guards_program_only_the_floor_is_enforced);

@@ -38,6 +38,9 @@ static int set_properties(sd_bus_message *message, struct manager_unit *unit)
 	    strcmp(first, "CPUQuotaPeriodUSec") != 0 || strcmp(second, "CPUQuotaPerSecUSec") != 0)
 		demand(-22, "what to set");
 	unit->calls++;
+	if (unit->forgets)
+		return sd_bus_reply_method_errorf(message, "org.freedesktop.systemd1.NoSuchUnit",
+						  "Unit foo.service not loaded.");
 	if (unit->refuses)
 		return sd_bus_reply_method_errorf(message, SD_BUS_ERROR_ACCESS_DENIED,
 						  "not today");

@@ -18,6 +18,7 @@ struct manager_unit {
 	volatile unsigned delay_ms; /* before it answers anything */
 	volatile bool ignores;      /* says yes, and keeps its value */
 	volatile bool refuses;      /* says no */
+	volatile bool forgets;      /* a transient unit that has ended */
 	volatile bool drops;        /* hangs up at the next message */
 	volatile unsigned calls;    /* of SetUnitProperties */
 };

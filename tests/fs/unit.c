@@ -180,10 +180,30 @@ START_TEST(a_value_that_is_not_taken_is_an_error)
 	ck_assert_int_eq(unit_lower(unit, S, 300 * MCPU, PERIOD, &error), -EIO);
 	says(&error, "reads 800000 us");
 	ck_assert_uint_eq(unit_bound_ucpu(unit), 800 * MCPU);
+	ck_assert_int_eq(unit_lower(unit, S, 300 * MCPU, PERIOD, NULL), -EIO);
 	manager.unit->refuses = true;
-	ck_assert_int_lt(unit_lower(unit, S, 300 * MCPU, PERIOD, &error), 0);
+	ck_assert_int_lt(unit_lower(unit, S, 300 * MCPU, PERIOD, NULL), 0);
+	ck_assert_int_lt(unit_lower(unit, 3 * S, 300 * MCPU, PERIOD, &error), 0);
 	says(&error, "not today");
 	ck_assert_uint_eq(unit_bound_ucpu(unit), 800 * MCPU);
+	unit_close(unit);
+}
+END_TEST
+
+START_TEST(one_that_systemd_has_forgotten_has_no_quota_to_lower)
+{
+	struct unit *unit = opened();
+	struct error error = { 0 };
+
+	ck_assert_int_eq(unit_lower(unit, S, 500 * MCPU, PERIOD, NULL), 1);
+	manager.unit->forgets = true;
+	ck_assert_int_eq(unit_lower(unit, S, 300 * MCPU, PERIOD, &error), 0);
+	ck_assert_uint_le(unit_bound_ucpu(unit), 300 * MCPU);
+	/* One by that name is another one. */
+	manager.unit->forgets = false;
+	manager.unit->ucpu = UINT64_MAX;
+	ck_assert_int_eq(unit_look(unit, S, NULL), 0);
+	ck_assert_uint_eq(unit_bound_ucpu(unit), UINT64_MAX);
 	unit_close(unit);
 }
 END_TEST
@@ -257,6 +277,7 @@ Suite *test_suite(void)
 	tcase_add_test(bus, lowers_at_once_and_raises_seldom);
 	tcase_add_test(bus, without_an_answer_it_is_uncertain_and_bounded_in_time);
 	tcase_add_test(bus, a_value_that_is_not_taken_is_an_error);
+	tcase_add_test(bus, one_that_systemd_has_forgotten_has_no_quota_to_lower);
 	tcase_add_test(bus, what_others_set_is_seen_when_looked_at);
 	tcase_add_test(bus, a_lost_connection_is_made_anew);
 	tcase_add_test(bus, nobody_there_is_said_at_once);
