@@ -66,7 +66,8 @@ TESTS += $(host_tests)
 endif
 
 # The tests that need neither privileges nor a kernel feature: what sanitizers run.
-.PHONY: print-pure-tests print-calm-tests print-alone-tests check-valgrind sim-tables soak-sim
+.PHONY: print-pure-tests print-calm-tests print-alone-tests print-vm-tests
+.PHONY: check-valgrind sim-tables soak-sim
 print-pure-tests:
 	@echo $(unit_tests) $(sim_tests)
 # Those that only compute may run side by side; what uses cgroups or measures time runs
@@ -76,7 +77,9 @@ calm_tests = $(unit_tests) $(sim_tests) $(model_tests) $(lint_tests) $(repro_pro
 print-calm-tests:
 	@echo $(calm_tests)
 print-alone-tests:
-	@echo $(filter-out $(calm_tests),$(TESTS))
+	@echo $(filter-out $(calm_tests) $(vm_tests),$(TESTS))
+print-vm-tests:
+	@echo $(filter $(vm_tests),$(TESTS))
 check-valgrind: $(check_PROGRAMS)
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(unit_tests)' \
 	  LOG_COMPILER='$(VALGRIND) -q --error-exitcode=99 --leak-check=full --trace-children=yes'

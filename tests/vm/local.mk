@@ -8,22 +8,23 @@ if WITH_EBPF
 vm_programs += $(bpf_tests)
 endif
 endif
-dist_check_SCRIPTS += %D%/watchdog.tap %D%/watchdog-guest.sh
+dist_check_SCRIPTS += %D%/fetch.sh %D%/init.sh %D%/run.sh %D%/vm-programs.sh \
+	%D%/row-guest.sh %D%/systemd-guest.sh %D%/watchdog-guest.sh
+EXTRA_DIST += %D%/merge.awk %D%/vm.service
+
+# The longest first.
+vm_tests = %D%/systemd.tap %D%/matrix.tap %D%/debian.tap %D%/watchdog.tap
+dist_check_SCRIPTS += $(vm_tests)
 if HOST_TESTS
-TESTS += %D%/watchdog.tap
-endif
-dist_check_SCRIPTS += %D%/systemd.tap %D%/systemd-guest.sh %D%/vm-programs.sh
-EXTRA_DIST += %D%/vm.service
-if HOST_TESTS
-TESTS += %D%/systemd.tap
-endif
-dist_check_SCRIPTS += %D%/debian.tap %D%/fetch.sh %D%/init.sh %D%/run.sh
-EXTRA_DIST += %D%/merge.awk
-if HOST_TESTS
-TESTS += %D%/debian.tap
+TESTS += $(vm_tests)
 endif
 
-# Last and alone: emulated processors and tests that measure time disturb each other.
-vm_logs = %D%/debian.log %D%/systemd.log
-%D%/systemd.log: $(filter-out $(vm_logs),$(TEST_LOGS))
-%D%/debian.log: $(filter-out %D%/debian.log,$(TEST_LOGS))
+# Last: emulated processors and tests that measure time disturb each other.  Each of
+# them is one thread, and patient: side by side with make -j.
+vm_logs = $(vm_tests:.tap=.log)
+$(vm_logs): $(filter-out $(vm_logs),$(TEST_LOGS))
+
+# matrix.tap with all that apt offers.
+.PHONY: vm-matrix
+vm-matrix: all tests/demo/observer
+	top_builddir=$(abs_top_builddir) $(SHELL) $(srcdir)/%D%/matrix.tap all
