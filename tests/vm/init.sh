@@ -83,4 +83,6 @@ while read -r directory program; do
 	echo "vm-status $?"
 done </programs >/dev/ttyS1
 echo vm-end >/dev/ttyS1
+# Waits until all of it has left, which nobody else does while a program still has it open.
+stty -F /dev/ttyS1 raw
 poweroff -f
