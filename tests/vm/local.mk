@@ -12,6 +12,10 @@ dist_check_SCRIPTS += %D%/fetch.sh %D%/init.sh %D%/run.sh %D%/vm-programs.sh \
 	%D%/row-guest.sh %D%/systemd-guest.sh %D%/watchdog-guest.sh
 EXTRA_DIST += %D%/merge.awk %D%/vm.service
 
+check_PROGRAMS += %D%/tsc
+%C%_tsc_SOURCES = %D%/tsc.c
+%C%_tsc_LDADD =
+
 # The longest first.
 vm_tests = %D%/systemd.tap %D%/matrix.tap %D%/debian.tap %D%/watchdog.tap
 dist_check_SCRIPTS += $(vm_tests)
@@ -26,5 +30,5 @@ $(vm_logs): $(filter-out $(vm_logs),$(TEST_LOGS))
 
 # matrix.tap with all that apt offers.
 .PHONY: vm-matrix
-vm-matrix: all tests/demo/observer
+vm-matrix: all tests/demo/observer %D%/tsc
 	top_builddir=$(abs_top_builddir) $(SHELL) $(srcdir)/%D%/matrix.tap all

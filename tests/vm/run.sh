@@ -76,13 +76,16 @@ image=$kernel/vmlinux
 # One thread for both processors: with one each, code that one patches while the
 # other runs it (tracepoints, static branches) hangs the machine for good now and
 # then.  The time stamp counter is the host's then; reading the HPET instead takes
-# an exit to qemu, at every switch that is measured.
+# an exit to qemu, at every switch that is measured.  The machine is told its
+# frequency: what it finds out by itself depends on how busy the host is.
+clock='tsc=reliable clocksource=tsc'
+tsc=$("${top_builddir:-.}/tests/vm/tsc" 2>/dev/null) && clock="$clock tsc_early_khz=$tsc"
 status=0
 # shellcheck disable=SC2086 # a list
 timeout "${ISO_VM_SECONDS:-300}" qemu-system-x86_64 -accel tcg,thread=single \
 	-m 1024 -smp 2 -display none -monitor none -no-reboot -nodefaults \
 	-kernel "$image" -initrd "$work/initrd" \
-	-append 'console=ttyS0 quiet panic=-1 psi=1 tsc=reliable clocksource=tsc' \
+	-append "console=ttyS0 quiet panic=-1 psi=1 $clock" \
 	-fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap \
 	-device virtio-9p-pci,fsdev=host,mount_tag=host \
 	${ISO_VM_DEVICES:-} \
