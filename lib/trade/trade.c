@@ -189,6 +189,7 @@ static int64_t relay_at(const struct iso_trade *trade, int64_t share_ucpu)
 	for (uint32_t k = 0; k < trade->ledger->edge_count; k++) {
 		struct iso_share_heard heard = trade_heard(trade, &trade->edges[k]);
 
+		iso_trade_limit_price(trade, k, &heard);
 		iso_share_crowd_add(&crowd, &trade->share, &heard, trade->now_ns);
 	}
 	return iso_share_relay(&crowd, &trade->cost, &trade->box);

@@ -70,6 +70,7 @@ struct iso_trade_config {
 	 * How far a peer is trusted, >= 0, by index of the edge; INT64_MAX: without limit.
 	 * Since the edge was opened no more is given in net (S - R) than that, and no more
 	 * is taken (R - S): a credit beyond it stays in flight until something goes back.
+	 * And the peer's price is not passed on to others beyond what that can account for.
 	 * Borrowed for as long as the node is used, edges_max of them; they may change between
 	 * two calls.  NULL: no limits.
 	 */

@@ -64,3 +64,27 @@ uint64_t iso_trade_limit_sent(struct iso_trade *trade, uint32_t index, uint64_t 
 	trade->withheld |= bit;
 	return seen + in;
 }
+
+/*
+ * A node passes on prices beyond its own range, for others to give over it.  One that lies
+ * would so draw to its neighbours what it cannot have itself, or make them give away all
+ * that they have.
+ */
+void iso_trade_limit_price(const struct iso_trade *trade, uint32_t index,
+			   struct iso_share_heard *heard)
+{
+	int64_t low, high;
+
+	if (iso_trade_limit(trade, index) >= ISO_UNITS_MAX || !heard->valid)
+		return;
+	low = iso_cost_marginal(&trade->cost, &trade->box, trade->box.floor_ucpu).price_q32;
+	high = iso_cost_marginal(&trade->cost, &trade->box, trade->box.ceiling_ucpu).price_q32;
+	/* The ceiling has fallen below the floor. */
+	if (low > high)
+		high = low;
+	if (heard->price.value_q32 > high)
+		heard->price.value_q32 = high;
+	/* What it wants is passed on as long as it can be given. */
+	if (heard->price.value_q32 < low && iso_trade_limit_out(trade, index) == 0)
+		heard->price.value_q32 = low;
+}

@@ -183,12 +183,14 @@ int64_t iso_trade_allowance(const struct iso_trade *trade, uint32_t index);
 
 /*
  * trade_limit.c: the limit of an edge; what it still lets out and in, INT64_MAX: anything;
- * and as much of the peer's S as may be taken.
+ * as much of the peer's S as may be taken; and its price as far as it is passed on.
  */
 int64_t iso_trade_limit(const struct iso_trade *trade, uint32_t index);
 int64_t iso_trade_limit_out(const struct iso_trade *trade, uint32_t index);
 int64_t iso_trade_limit_in(const struct iso_trade *trade, uint32_t index);
 uint64_t iso_trade_limit_sent(struct iso_trade *trade, uint32_t index, uint64_t sent);
+void iso_trade_limit_price(const struct iso_trade *trade, uint32_t index,
+			   struct iso_share_heard *heard);
 
 /* trade_drain.c: gives away what there is; returns how much. */
 int64_t iso_trade_drain(struct iso_trade *trade);
