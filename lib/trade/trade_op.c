@@ -54,7 +54,6 @@ static void follow(struct iso_trade *trade, const struct iso_op *op, bool was_th
 	trade->closing_before = trade->closing;
 	trade->leaving_before = trade->leaving;
 	trade->frozen_before = trade->frozen;
-	trade->withheld_before = trade->withheld;
 	if (op->kind == ISO_OP_VOID)
 		trade->closing = 0;
 	if (op->kind != ISO_OP_OPEN && op->kind != ISO_OP_CLOSE && op->kind != ISO_OP_FOLD)
@@ -120,7 +119,6 @@ void iso_trade_unapply(struct iso_trade *trade)
 	trade->closing = trade->closing_before;
 	trade->leaving = trade->leaving_before;
 	trade->frozen = trade->frozen_before;
-	trade->withheld = trade->withheld_before;
 	if (trade->op_edge != UINT32_MAX)
 		trade->edges[trade->op_edge] = trade->before_op;
 	trade->op_edge = UINT32_MAX;

@@ -85,13 +85,13 @@ struct iso_trade {
 	/* As it was before that operation, should it be undone. */
 	uint32_t op_edge;               /* of which this is; UINT32_MAX: it changed none */
 	struct trade_edge before_op;
-	uint64_t closing_before, leaving_before, frozen_before, withheld_before;
+	bool hold;                      /* of the tick under way */
+	bool paused;                    /* likewise */
+	uint64_t closing_before, leaving_before, frozen_before;
 	struct iso_share_offer offer;   /* as last shown */
 	int64_t head_ucpu;              /* as last shown */
 	uint32_t degree;                /* as last shown */
 	uint32_t gave_edge;             /* see iso_trade_status */
-	bool hold;                      /* of the tick under way */
-	bool paused;                    /* likewise */
 	struct iso_share_decision gave;
 	uint64_t received;
 	uint32_t drops[ISO_DROP_COUNT]; /* see iso_trade_dropped() */

@@ -98,7 +98,6 @@ static void fold_op(const struct model_setup *setup, struct iso_trade *trade)
 	trade->op_moved_ucpu = 0;
 	trade->op_edge = 0;
 	trade->closing_before = trade->leaving_before = trade->frozen_before = 0;
-	trade->withheld_before = 0;
 }
 
 static void fold_prices(const struct model_setup *setup, uint32_t node)
