@@ -123,6 +123,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/node/node_standing.c \
 	%D%/node/node_status.c \
 	%D%/node/node_tick.c \
+	%D%/node/node_trust.c \
 	%D%/node/peers.c %D%/node/peers.h \
 	%D%/sim/scenario.c %D%/sim/scenario.h \
 	%D%/sim/scenario_schema.c \

@@ -235,6 +235,12 @@ static const struct confutil_option options[] = {
 		.doc = "give again only when the last transfer is credited",
 	},
 	{
+		.section = "trading", .name = "limit", .type = CONFUTIL_CPU, .least = 1,
+		AT(trading.limit_ucpu),
+		.doc = "no more than this is given to a neighbour, or taken from it, in net, "
+		       "since the edge was opened; default: no limit",
+	},
+	{
 		.section = "trading", .name = "lease", .type = CONFUTIL_DURATION,
 		.flags = CONFUTIL_OR_OFF, .initial = "30s", .least = 100 * MS_NS,
 		.most = 3600 * S_NS, AT(trading.lease_ns),
@@ -273,6 +279,12 @@ static const struct confutil_option options[] = {
 		.section = "neighbour", .name = "public-key", .type = CONFUTIL_KEY,
 		IN_NEIGHBOUR(public_key),
 		.doc = "its public key, as text in single quotes or as a file; needed for TCP",
+	},
+	{
+		.section = "neighbour", .name = "limit", .type = CONFUTIL_CPU, .least = 1,
+		IN_NEIGHBOUR(limit_ucpu),
+		.doc = "no more than this is given to it, or taken from it, in net; default: "
+		       "trading.limit",
 	},
 	{
 		.section = "neighbour", .name = "worker-address", .type = CONFUTIL_ADDRESS,

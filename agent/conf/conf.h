@@ -51,6 +51,7 @@ struct conf_neighbour {
 	/* Of its worker; empty: that does not train with ours. */
 	char worker_address[CONF_ADDRESS_BYTES];
 	char worker_public_key[CONF_KEY_BYTES];
+	uint64_t limit_ucpu; /* net, either way; 0: as trading.limit says */
 	uint64_t id;			 /* conf_node_id(cluster, name) */
 	int line;
 };
@@ -105,6 +106,7 @@ struct conf {
 		uint64_t lease_slack_ns;
 		uint64_t promise_ns; /* how long neighbours wait before they bury; or 0 */
 		uint64_t guard_ns;   /* the guard lowers so long before a lease ends */
+		uint64_t limit_ucpu; /* of neighbours without one of their own; 0: none */
 	} trading;
 
 	struct {

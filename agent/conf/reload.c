@@ -36,7 +36,8 @@ static bool may_change(const struct confutil_option *option)
 {
 	static const char *const names[] = { "log-level", "ceiling", "release-after" };
 
-	if (strcmp(option->section, "cost") == 0)
+	if (strcmp(option->section, "cost") == 0 ||
+	    (strcmp(option->section, "trading") == 0 && strcmp(option->name, "limit") == 0))
 		return true;
 	for (size_t i = 0; i < COUNT(names); i++)
 		if (option->section[0] == '\0' && strcmp(option->name, names[i]) == 0)
@@ -103,12 +104,31 @@ static bool are_same_neighbours(const struct conf *a, const struct conf *b)
 			struct conf_neighbour x = a->neighbours[i], y = b->neighbours[k];
 
 			x.line = y.line = 0;
+			x.limit_ucpu = y.limit_ucpu = 0; /* see take_limits() */
 			found = found || memcmp(&x, &y, sizeof(x)) == 0;
 		}
 		if (!found)
 			return false;
 	}
 	return true;
+}
+
+static void take_limits(struct conf *conf, const struct conf *fresh, struct conf_changes *changes)
+{
+	bool is_taken = false;
+
+	for (unsigned i = 0; i < conf->neighbour_count; i++)
+		for (unsigned k = 0; k < fresh->neighbour_count; k++) {
+			struct conf_neighbour *to = &conf->neighbours[i];
+			const struct conf_neighbour *from = &fresh->neighbours[k];
+
+			if (strcmp(to->name, from->name) != 0 || to->limit_ucpu == from->limit_ucpu)
+				continue;
+			to->limit_ucpu = from->limit_ucpu;
+			is_taken = true;
+		}
+	if (is_taken)
+		add_name(changes->taken, "neighbour", "limit");
 }
 
 static bool are_same_administrators(const struct conf *a, const struct conf *b)
@@ -148,6 +168,7 @@ int conf_take(struct conf *conf, const struct conf *fresh, struct conf_changes *
 	*merged = *conf;
 	take_options(merged, fresh, &changes);
 	take_administrators(merged, fresh, &changes);
+	take_limits(merged, fresh, &changes);
 	if (!are_same_neighbours(conf, fresh))
 		add_name(changes.restart, "", "neighbour");
 	merged->warning_count = 0;

@@ -10,6 +10,7 @@
  * tick may change:
  *
  *     log-level   ceiling   the section cost   administrators (where admin-listen is set)
+ *     limit of the section trading and of neighbours
  *
  * All else is what sockets, directories, the ledger and the worker were made with.
  */

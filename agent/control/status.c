@@ -79,6 +79,8 @@ static json_t *neighbour_json(const struct status_neighbour *neighbour)
 	put(json, "generation", number(neighbour->generation));
 	put(json, "edge", text(neighbour->edge));
 	put(json, "decision", text(neighbour->decision));
+	put(json, "limit_ucpu", number(neighbour->limit_ucpu));
+	put(json, "withheld", json_boolean(neighbour->is_withheld));
 	put(json, "close_in_ms", number(neighbour->close_in_ms));
 	return json;
 }

@@ -31,6 +31,8 @@ struct status_neighbour {
 	int64_t generation; /* of the edge */
 	const char *edge;   /* "open", "frozen", "closing", "closed", "folded", "dormant" */
 	const char *decision; /* of the last tick: iso_share_reason_text() */
+	int64_t limit_ucpu;  /* net, either way; unknown: none */
+	bool is_withheld;    /* it says that it gave more than its limit lets in */
 	int64_t close_in_ms; /* until it may be closed without a word; unknown: never */
 };
 

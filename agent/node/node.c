@@ -110,6 +110,8 @@ int node_open_trade(struct node *node, const struct iso_record *record, struct e
 							   node->trade_peers);
 
 	config.peer_count = node_trade_peers(&node->peers, record, node->trade_peers);
+	config.limits_ucpu = node->limits_ucpu;
+	node->trust = (struct node_trust){ .is_halted = record->halt != ISO_HALT_NONE };
 	size_t size = iso_trade_size(&config);
 	void *memory = size > 0 ? calloc(1, size) : NULL;
 	if (memory == NULL)

@@ -32,6 +32,7 @@ void node_map_edges(struct node *node)
 			if (node->peers.of[j].id == edge.peer)
 				node->peer_of_edge[i] = j;
 	}
+	node_set_limits(node);
 }
 
 static const struct peer *peer_of_link(const struct node *node, uint32_t neighbour)
@@ -51,6 +52,7 @@ static bool on_message(void *context, uint32_t neighbour, const uint8_t *bytes, 
 	enum iso_status status =
 	    iso_trade_receive(node->trade, clock_boot_ns(), peer->id, bytes, size);
 
+	node_note_message(node, peer, status);
 	/* The trading core counts what it drops, and why; who is not listened to is still up. */
 	return status == ISO_OK || status == ISO_E_HALTED;
 }

@@ -35,6 +35,18 @@ struct node_standing {
 	char reason[400];
 };
 
+/* What neighbours have said that they should not have. */
+struct node_trust {
+	bool is_halted;          /* trading had stopped before the newest message */
+	char halted_by[64];      /* whose message stopped it; empty: none of this run */
+	uint64_t dropped, dropped_told; /* messages; how many when it was said last */
+	uint64_t dropped_at_ns;  /* not to be said again before */
+	char dropped_of[64];     /* of the newest: whose, and why */
+	enum iso_status dropped_why;
+	uint64_t withheld;       /* bits by edge, as said last */
+	uint64_t withheld_at_ns;
+};
+
 struct node {
 	const struct conf *conf;
 	struct conf *reloaded;   /* the same one, for node_reload() alone */
@@ -56,6 +68,8 @@ struct node {
 	struct admin *admin;     /* NULL: commands at the control socket alone */
 	struct host *host;       /* NULL: this node does not train */
 	struct control *control;
+	struct node_trust trust;
+	int64_t limits_ucpu[ISO_DEGREE_MAX]; /* by edge; borrowed by trade */
 	uint32_t peer_of_edge[ISO_DEGREE_MAX]; /* index in peers; UINT32_MAX: not known here */
 	uint64_t durable_seq;    /* newest record on disk */
 	int64_t entitled_ucpu;   /* what the newest commit allows to enforce */
@@ -130,6 +144,17 @@ struct iso_trade_config node_trade_config(const struct conf *conf, const struct 
  */
 uint32_t node_trade_peers(const struct peers *peers, const struct iso_record *record,
 			  struct iso_trade_peer ret_peers[PEERS_MAX]);
+
+/* How far neighbours are trusted: again after the edges or the configuration have changed. */
+void node_set_limits(struct node *node);
+/* What became of a message; the neighbour is who has sent it. */
+void node_note_message(struct node *node, const struct peer *peer, enum iso_status status);
+/* Once a tick: what is odd goes to the log, once a minute at most. */
+void node_tell_trust(struct node *node, uint64_t now_ns);
+/* Why trading has stopped, and who made it so; returns ret_text. */
+#define NODE_HALT_BYTES 256u
+const char *node_halt_text(const struct node *node, enum iso_halt halt,
+			   char ret_text[NODE_HALT_BYTES]);
 
 /* NULL: nobody here knows how to reach it. */
 const struct peer *node_peer_of_edge(const struct node *node, uint32_t index);

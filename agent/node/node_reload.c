@@ -25,6 +25,8 @@ static int take(struct node *node, struct conf_changes *ret_changes, struct erro
 		if (r < 0)
 			*node->reloaded = *before;
 	}
+	if (r == 0)
+		node_set_limits(node);
 	for (unsigned i = 0; r == 0 && i < fresh->warning_count; i++)
 		log_warn("%s: %s", node->file, fresh->warnings[i]);
 	if (r == 0 && before->log_level != node->conf->log_level)

@@ -83,9 +83,10 @@ struct node_standing node_standing(const struct node *node, const struct iso_tra
 					  "quota, which is nobody's share");
 	} else if (trade->halt == ISO_HALT_BURIED) {
 		standing.name = "buried";
-		snprintf(reason, size, "generation %" PRIu32 " was buried, and its share is with "
-			 "the others; an administrator admits it anew with isobarctl join",
-			 trade->gen);
+		snprintf(reason, size, "generation %" PRIu32 " was buried%s%s, and its share is "
+			 "with the others; an administrator admits it anew with isobarctl join",
+			 trade->gen, node->trust.halted_by[0] != '\0' ? ", says " : "",
+			 node->trust.halted_by);
 	} else if (trade->halt != ISO_HALT_NONE) {
 		return standing;
 	} else if ((trade->flags & ISO_NODE_LEAVING) != 0) {
@@ -110,6 +111,7 @@ static void tell(struct node *node, const struct iso_trade_status *trade)
 {
 	struct node_standing standing = node_standing(node, trade);
 	const char *name = standing.name;
+	char why[NODE_HALT_BYTES];
 
 	/* Damage that nobody asked for. */
 	if (name == NULL && trade->halt != ISO_HALT_NONE)
@@ -121,7 +123,8 @@ static void tell(struct node *node, const struct iso_trade_status *trade)
 		log_info("node %s: trades with a share of %.4f CPU", node->conf->node,
 			 (double)trade->share_ucpu / ISO_UCPU_PER_CPU);
 	else if (standing.name == NULL)
-		log_error("trading has stopped for good: %s; the limit goes to the floor", name);
+		log_error("trading has stopped for good: %s; the limit goes to the floor",
+			  node_halt_text(node, trade->halt, why));
 	else if (trade->halt == ISO_HALT_BURIED)
 		log_error("node %s: %s: %s; the limit goes to the floor", node->conf->node, name,
 			  standing.reason);

@@ -90,6 +90,9 @@ static unsigned fill_neighbours(const struct node *node, uint64_t now_ns,
 			.generation = edge.peer_gen,
 			.edge = edge_state(&edge),
 			.decision = iso_share_reason_text(edge.reason),
+			.limit_ucpu = edge.limit_ucpu < INT64_MAX ? edge.limit_ucpu
+								  : STATUS_UNKNOWN,
+			.is_withheld = edge.withheld,
 			.close_in_ms = in_ms(now_ns, edge.close_at_ns),
 		};
 	}
@@ -117,7 +120,7 @@ static bool is_isolated(const struct node *node)
 
 /* Worst first: what an administrator must know before anything else. */
 static const char *node_state(const struct node *node, const struct iso_trade_status *trade,
-			      const struct node_standing *standing, const char **ret_reason)
+			      struct node_standing *standing, const char **ret_reason)
 {
 	const char *state = job_state(node->job, ret_reason);
 
@@ -126,7 +129,7 @@ static const char *node_state(const struct node *node, const struct iso_trade_st
 		return standing->name;
 	}
 	if (trade->halt != ISO_HALT_NONE) {
-		*ret_reason = iso_halt_text(trade->halt);
+		*ret_reason = node_halt_text(node, trade->halt, standing->reason);
 		return "degraded";
 	}
 	if (node_is_stuck(node) && (strcmp(state, "ok") == 0 || strcmp(state, "degraded") == 0)) {

@@ -203,6 +203,7 @@ void node_tick(struct node *node, uint64_t now_ns)
 	job_lease_renew(node->job, iso_trade_lease_deadline(node->trade));
 	job_observe(node->job, now_ns);
 	node_look(node);
+	node_tell_trust(node, now_ns);
 	const struct iso_op *op = node_op_next(node);
 	enum iso_status status = begin(node, op, &plan);
 	assert(status == ISO_OK); /* conf_check() has seen the cost */

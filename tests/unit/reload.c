@@ -11,14 +11,17 @@
 #define KEY_B "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
 #define KEY_C "Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID"
 
-#define REQUIRED                                                                        \
-	"cluster = lab\nnode = a\nbudget = 2cpu\nendowment = 1cpu\ncgroup = /job/a\n" \
+#define REQUIRED                                                                                   \
+	"cluster = lab\nnode = a\nbudget = 2cpu\nendowment = 1cpu\ncgroup = /job/a\n"              \
 	"listen = 'tcp://192.0.2.1:7400'\nsecret-key = /k\n"
 #define ADMIN "admin-listen = 'tcp://192.0.2.1:7401'\n"
 #define ALICE "administrator alice { public-key = '" KEY_B "' }\n"
 #define BOB   "administrator bob { public-key = '" KEY_C "' }\n"
 #define B     "neighbour b { address = 'tcp://192.0.2.2:7400' public-key = '" KEY_B "' }\n"
 #define C     "neighbour c { address = 'tcp://192.0.2.3:7400' public-key = '" KEY_C "' }\n"
+#define LIMITED_C                                                                                  \
+	"neighbour c { address = 'tcp://192.0.2.3:7400' public-key = '" KEY_C "' limit = 0.2cpu "  \
+									      "}\n"
 
 static struct conf conf, fresh;
 static struct conf_changes changes;
@@ -105,6 +108,24 @@ START_TEST(the_order_of_neighbours_is_no_change)
 }
 END_TEST
 
+START_TEST(limits_of_neighbours_are_taken)
+{
+	take(REQUIRED "trading { limit = 0.5cpu }\n" B C,
+	     REQUIRED "trading { limit = 0.7cpu }\n" B C);
+	ck_assert_str_eq(changes.taken, "trading.limit");
+	ck_assert_str_eq(changes.restart, "");
+	ck_assert_uint_eq(conf.trading.limit_ucpu, 700000);
+	take(REQUIRED B C, REQUIRED LIMITED_C B);
+	ck_assert_str_eq(changes.taken, "neighbour.limit");
+	ck_assert_str_eq(changes.restart, "");
+	ck_assert_uint_eq(conf.neighbours[0].limit_ucpu, 0);
+	ck_assert_uint_eq(conf.neighbours[1].limit_ucpu, 200000);
+	/* It goes, too. */
+	take(REQUIRED LIMITED_C, REQUIRED C);
+	ck_assert_uint_eq(conf.neighbours[0].limit_ucpu, 0);
+}
+END_TEST
+
 START_TEST(what_does_not_go_with_what_stays_changes_nothing)
 {
 	static struct conf before;
@@ -130,6 +151,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_ceiling_that_goes_is_the_budget_in_force);
 	tcase_add_test(tcase, administrators_come_and_go_where_they_are_listened_to);
 	tcase_add_test(tcase, the_order_of_neighbours_is_no_change);
+	tcase_add_test(tcase, limits_of_neighbours_are_taken);
 	tcase_add_test(tcase, what_does_not_go_with_what_stays_changes_nothing);
 	suite_add_tcase(suite, tcase);
 	return suite;

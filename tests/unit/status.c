@@ -17,9 +17,9 @@ static struct status example(void)
 {
 	static const struct status_neighbour neighbours[] = {
 		{ "b", "tcp://192.0.2.2:7400", "up", 0.25, -0.18, 200000, 150000, 1000, 0.5,
-		  1, "open", "collecting", STATUS_UNKNOWN },
+		  1, "open", "collecting", 250000, true, STATUS_UNKNOWN },
 		{ "c", "tcp://192.0.2.3:7400", "down", NAN, NAN, 0, 0, STATUS_UNKNOWN, 0,
-		  2, "closing", NULL, 1500 },
+		  2, "closing", NULL, STATUS_UNKNOWN, false, 1500 },
 	};
 	static const struct status_drop drops[] = { { "busy", 3 }, { "checksum", 0 } };
 	struct status status;
@@ -127,9 +127,12 @@ START_TEST(what_is_known_is_there)
 	is(json_incref(json_array_get(json_object_get(json, "neighbours"), 1)),
 	   "{\"address\":\"tcp://192.0.2.3:7400\",\"age_s\":null,\"close_in_ms\":1500,"
 	   "\"decision\":null,"
-	   "\"edge\":\"closing\",\"generation\":2,\"in_flight_ucpu\":null,\"name\":\"c\","
+	   "\"edge\":\"closing\",\"generation\":2,\"in_flight_ucpu\":null,"
+	   "\"limit_ucpu\":null,\"name\":\"c\","
 	   "\"price\":null,\"received_ucpu\":0,\"remainder\":0.0,\"sent_ucpu\":0,"
-	   "\"state\":\"down\"}");
+	   "\"state\":\"down\",\"withheld\":false}");
+	ck_assert_int_eq(json_integer_value(json_object_get(b, "limit_ucpu")), 250000);
+	ck_assert(json_is_true(json_object_get(b, "withheld")));
 	is(json_incref(json_object_get(json, "sandbox")),
 	   "{\"capabilities\":[\"chown\",\"bpf\"],\"no_new_privileges\":false,\"seccomp\":true}");
 	is(json_incref(json_object_get(json, "lease")), "{\"remaining_s\":null,\"valid\":true}");
