@@ -182,6 +182,20 @@ rm /run/busy-b /run/busy-c
 until_true 'the idle ones give' quota_at_least a 35000
 shown "the share follows the demand: a has $(quota a) of $budget"
 
+# All three in one scrape, by somebody who may do nothing; the sockets are open to all.
+systemd-sysusers /usr/local/lib/sysusers.d/isobar-exporter.conf
+systemctl start isobar-exporter || fail 'isobar-exporter starts'
+metric_is() { # METRIC VALUE
+	curl -sf http://127.0.0.1:7700/metrics | grep -qxF "$1 $2"
+}
+for n in a b c; do
+	until_true "metrics of $n" metric_is "isobar_state{cluster=\"vm\",node=\"$n\",state=\"ok\"}" 1
+done
+until_true 'an audit' metric_is 'isobar_audit{cluster="vm",result="proven"}' 1
+curl -sf http://127.0.0.1:7700/ | grep -q 'audit: proven' || fail 'the status page'
+systemctl stop isobar-exporter
+shown 'isobar-exporter serves what all of them say'
+
 systemctl daemon-reload
 until_true 'limits are back after daemon-reload' is_limited a
 until_true 'limits are back after daemon-reload' is_limited b
