@@ -48,7 +48,8 @@ void status_init(struct status *ret_status)
 	status.generation = status.incarnation = STATUS_UNKNOWN;
 	status.last_op = status.last_op_ucpu = STATUS_UNKNOWN;
 	status.uptime_s = (double)NAN;
-	status.ticks = status.journal_writes = status.quota_writes = STATUS_UNKNOWN;
+	status.ticks = status.ticks_late = STATUS_UNKNOWN;
+	status.journal_writes = status.quota_writes = STATUS_UNKNOWN;
 	status.messages_sent = status.messages_received = STATUS_UNKNOWN;
 	status.lease.remaining_s = (double)NAN;
 	status.worker.pid = status.worker.restarts = STATUS_UNKNOWN;
@@ -267,6 +268,7 @@ json_t *status_json(const struct status *status)
 	put(json, "reload", text(status->reload));
 	put(json, "quota_writes", number(status->quota_writes));
 	put(json, "ticks", number(status->ticks));
+	put(json, "ticks_late", number(status->ticks_late));
 	put(json, "uptime_s", real(status->uptime_s));
 	put(agent, "cpu_ns", number(status->agent.cpu_ns));
 	put(agent, "rss_bytes", number(status->agent.rss_bytes));

@@ -76,6 +76,8 @@ struct node {
 	uint64_t tick_at_ns;
 	uint64_t started_ns;
 	uint64_t ticks;
+	uint64_t ticks_late;     /* that did not come in time, or not at all */
+	uint64_t late_ns;        /* the last of those that were worth a word; 0: none */
 	uint64_t journal_writes;
 	bool failed;
 	bool is_begun;           /* this incarnation is durable: others may hear of it */

@@ -248,6 +248,33 @@ void node_arm(struct node *node)
 	(void)timer_arm(node->timer.fd, wake_ns < node->tick_at_ns ? wake_ns : node->tick_at_ns);
 }
 
+/*
+ * How many ticks were missed since the last one.  So many at once are told, when that
+ * begins and when it has been over for a while: whoever feeds a watchdog with
+ * what this node does sees the same.
+ */
+#define LATE_TICKS   5u
+#define LATE_OVER_NS 60000000000u
+
+static void note_lateness(struct node *node, uint64_t now_ns)
+{
+	uint64_t tick_ns = node->conf->trading.tick_ns;
+	uint64_t missed = (now_ns - node->tick_at_ns) / tick_ns;
+
+	node->ticks_late += missed;
+	if (missed >= LATE_TICKS) {
+		if (node->late_ns == 0)
+			log_warn("node %s: a tick came %.1f s late: this machine is too busy, or "
+				 "this process was stopped; its limit stays meanwhile",
+				 node->conf->node,
+				 (double)(now_ns - node->tick_at_ns) / ISO_NS_PER_S);
+		node->late_ns = now_ns;
+	} else if (node->late_ns != 0 && now_ns - node->late_ns >= LATE_OVER_NS) {
+		log_info("node %s: ticks come in time again", node->conf->node);
+		node->late_ns = 0;
+	}
+}
+
 void node_on_timer(struct loop_source *source, short revents)
 {
 	struct node *node = (struct node *)((char *)source - offsetof(struct node, timer));
@@ -257,6 +284,7 @@ void node_on_timer(struct loop_source *source, short revents)
 	if (!timer_consume(source->fd))
 		return;
 	if (now_ns >= node->tick_at_ns) {
+		note_lateness(node, now_ns);
 		node_tick(node, now_ns);
 		if (!node->failed && node->is_begun && !node->is_public)
 			begin_late(node);

@@ -379,6 +379,38 @@ START_TEST(limits_without_the_right_to_load_ebpf)
 }
 END_TEST
 
+/* As on a machine that has no time for it: what it missed is counted and told once. */
+START_TEST(counts_the_ticks_that_it_missed)
+{
+	char path[96], line[512];
+	unsigned told = 0;
+
+	write_conf("keep");
+	init();
+	snprintf(path, sizeof(path), "%s/log", folder);
+	int log = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	start(log);
+	must_become("state", "ok");
+	int64_t late = number("ticks_late");
+	for (unsigned i = 0; i < 2; i++) {
+		kill(agent, SIGSTOP);
+		usleep(1000000);
+		assert_limit(OURS_US);
+		kill(agent, SIGCONT);
+		ticks();
+	}
+	ck_assert_int_ge(number("ticks_late"), late + 2 * 18);
+	end();
+	FILE *file = fopen(path, "re");
+	ck_assert_ptr_nonnull(file);
+	while (fgets(line, sizeof(line), file) != NULL)
+		told += strstr(line, "s late: this machine is too busy") != NULL;
+	fclose(file);
+	close(log);
+	ck_assert_uint_eq(told, 1);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("scarce");
@@ -392,6 +424,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, limits_from_a_read_only_disk_and_goes_on_when_it_can_be_written);
 	tcase_add_test(tcase, needs_nobody_who_reads_its_log);
 	tcase_add_test(tcase, answers_root_while_others_flood_its_socket);
+	tcase_add_test(tcase, counts_the_ticks_that_it_missed);
 	tcase_add_test(tcase, limits_without_the_right_to_load_ebpf);
 	suite_add_tcase(suite, tcase);
 	return suite;

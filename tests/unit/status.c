@@ -100,6 +100,7 @@ START_TEST(what_is_unknown_is_null)
 	   "\"reload\":null,\"reserve_ucpu\":null,"
 	   "\"sandbox\":{\"capabilities\":[],\"no_new_privileges\":false,\"seccomp\":false},"
 	   "\"share_ucpu\":null,\"state\":null,\"throttled_ns\":null,\"ticks\":null,"
+	   "\"ticks_late\":null,"
 	   "\"training\":null,"
 	   "\"unbound\":{\"realtime_threads\":null,\"realtime_ucpu\":null,\"sched_ext\":null},"
 	   "\"unit\":null,\"uptime_s\":null,\"version\":null,\"wait_ucpu\":null,\"worker\":null}");
