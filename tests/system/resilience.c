@@ -6,10 +6,13 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/base/clock.h"
@@ -165,11 +168,89 @@ START_TEST(a_full_disk_holds_the_trade_until_there_is_room)
 }
 END_TEST
 
+/* The number that its next descriptor would get, but for those of a moment. */
+static unsigned next_descriptor(pid_t pid)
+{
+	char path[64], target[PATH_MAX];
+	unsigned least = UINT_MAX;
+
+	for (unsigned n = 0; n < 30; n++) {
+		ssize_t size = 0;
+		unsigned fd;
+
+		for (fd = 0; size >= 0; fd++) {
+			snprintf(path, sizeof(path), "/proc/%d/fd/%u", (int)pid, fd);
+			size = readlink(path, target, sizeof(target));
+		}
+		least = fd - 1 < least ? fd - 1 : least;
+		stage_pause_ms(10);
+	}
+	return least;
+}
+
+/* It gets no more than it has; its neighbours come back and want to be let in. */
+static bool exhaust(struct ring *ring, unsigned node, int *ret_status)
+{
+	pid_t pid = ring->nodes[node].agent.pid;
+	const struct rlimit none = { next_descriptor(pid), 4096 };
+	bool ended = false;
+
+	ck_assert_int_eq(prlimit(pid, RLIMIT_NOFILE, &none, NULL), 0);
+	stage_pause_ms(500);
+	for (unsigned turn = 0; turn < 2 && !ended; turn++) {
+		ring_kill(ring, ring_left_of(node), SIGKILL);
+		ring_kill(ring, ring_right_of(node), SIGKILL);
+		ring_start_and_wait(ring, ring_left_of(node));
+		ring_start_and_wait(ring, ring_right_of(node));
+		/* Nobody is let in. */
+		json_decref(ring_status(ring, node));
+		for (unsigned i = 0; i < 20 && !ended; i++) {
+			stage_pause_ms(50);
+			ended = ring_ended(ring, node, ret_status);
+		}
+	}
+	return ended;
+}
+
+START_TEST(without_descriptors_the_limit_stays)
+{
+	const struct rlimit enough = { 4096, 4096 };
+	static struct ring memory;
+	struct ring *ring = &memory;
+	int status = 0;
+
+	ring_open_lease(ring, false, LEASE_MS);
+	ring_start_all(ring);
+	ring_burn(ring, 2, true);
+	ring_wait_share(ring, 2, HALF_UCPU, RING_BUDGET_UCPU);
+	bool ended = exhaust(ring, 2, &status);
+	printf("# without descriptors: %s\n",
+	       !ended ? "it goes on" : WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
+							   : "it has ended");
+	ck_assert_int_gt(ring_quota_ucpu(ring, 2), 0);
+	ring_check_dead(ring, 2); /* no more than it owns, whether it lives or not */
+	if (ended) {
+		/* libzmq sees no other way, as its last line says: then it starts again. */
+		ring_tell(ring, 2);
+		ring_start_and_wait(ring, 2);
+	} else {
+		ck_assert_int_eq(prlimit(ring->nodes[2].agent.pid, RLIMIT_NOFILE, &enough, NULL),
+				 0);
+		/* States, not attempts: there are ten of those a second. */
+		ck_assert_uint_gt(log_count(ring, 2, "Too many open files"), 0);
+		ck_assert_uint_le(log_count(ring, 2, "Too many open files"), 20);
+	}
+	ring_prove(ring, 2);
+	ring_close(ring);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = stage_suite_create("resilience");
 
 	stage_suite_add(suite, "disk", TIMEOUT_S,
 			a_full_disk_holds_the_trade_until_there_is_room);
+	stage_suite_add(suite, "descriptors", TIMEOUT_S, without_descriptors_the_limit_stays);
 	return suite;
 }
