@@ -130,15 +130,20 @@ static enum iso_status begin(struct node *node, const struct iso_op *op,
 /* Raising and sending: what may be done once everything is durable. */
 static void carry_out(struct node *node, uint64_t now_ns)
 {
+	int64_t writes = (int64_t)job_view(node->job)->quota_writes;
 	struct error error = { 0 };
 	int r = limit(node, now_ns, node->entitled_ucpu, &error);
+	bool has_written = (int64_t)job_view(node->job)->quota_writes != writes;
 
 	log_job_state(node);
 	/* Another writer's value is put right at a slower pace, and is a state. */
 	if (r < 0 && r != -ESTALE && !node->raise_failed && !node->limit_failed)
 		log_warn("cgroup %s: %s; trying again at each tick", conf_job(node->conf),
 			 error.text);
-	node->raise_failed = r < 0;
+	/* Not every tick has something to write: only a write shows that it can be done again. */
+	if (node->raise_failed && r == 0 && has_written)
+		log_info("cgroup %s: can be written again", node->conf->cgroup);
+	node->raise_failed = r < 0 || (node->raise_failed && !has_written);
 	crash_point("raised");
 	send_all(node);
 	crash_point("sent");
