@@ -69,6 +69,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/control/statusledger.c \
 	%D%/control/statusprint.c \
 	%D%/ctl/preflight.c %D%/ctl/preflight.h \
+	%D%/ctl/preflightfiles.c %D%/ctl/preflightfiles.h \
 	%D%/ctl/preflightguard.c %D%/ctl/preflightguard.h \
 	%D%/ctl/preflightjob.c %D%/ctl/preflightjob.h \
 	%D%/ctl/preflightnet.c %D%/ctl/preflightnet.h \

@@ -19,6 +19,7 @@
 #include "agent/cgroup/cgroup.h"
 #include "agent/cgroup/mounts.h"
 #include "agent/conf/conf.h"
+#include "agent/ctl/preflightfiles.h"
 #include "agent/ctl/preflightguard.h"
 #include "agent/ctl/preflightjob.h"
 #include "agent/ctl/preflightnet.h"
@@ -295,6 +296,7 @@ void preflight_run(const char *file, struct preflight *ret_preflight)
 		check_journal(preflight, &conf);
 	check_directory(preflight, "run directory", conf.run_directory);
 	check_keys(preflight, &conf);
+	preflightfiles_check(preflight, &conf, file);
 	check_network(preflight, &conf);
 	preflightguard_check(preflight, &conf);
 	check_group(preflight, &conf);

@@ -24,7 +24,7 @@ struct preflight_row {
 	char remedy[256]; /* empty when state is OK or SKIPPED */
 };
 
-#define PREFLIGHT_ROWS_MAX 24
+#define PREFLIGHT_ROWS_MAX 40
 
 struct preflight {
 	unsigned count;

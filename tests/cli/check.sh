@@ -60,6 +60,7 @@ ok       state directory    $work/state is not there yet and can be made
 missing  journal            no state directory yet
 ok       run directory      $work/run is not there yet and can be made
 ok       keys               public key $(sed -n 's/^public-key //p' a.pub)
+ok       permissions        configuration, keys, state and programs are nobody else's
 ok       listen address     tcp://127.0.0.1:0 is free
 ok       coordinator        ipc://$work/nobody listens
 skipped  guard              none: a dry run limits nothing
@@ -166,6 +167,33 @@ if [ "$(id -u)" -eq 0 ] && $other "$ctl" version >/dev/null 2>&1; then
 missing  keys               open '$work/a.key': Permission denied
                             remedy: check as the user isobard runs as, its owner"
 fi
+
+# What others could change, by itself or by a directory on the way; a sticky one is fine.
+mkdir open shared
+chmod 777 open
+chmod 1777 shared
+sed "s|^state-directory.*|state-directory = $work/open/state|
+	s|^run-directory.*|run-directory = $work/shared/run|" a.conf >weak.conf
+mkdir open/state shared/run
+chmod 666 weak.conf
+run "$ctl" check -f weak.conf
+ends 1
+keep '/^[a-z]* *permissions /,/remedy/!d'
+out "warning  permissions        '$work/weak.conf' can be changed by anybody
+                            remedy: chown root, chmod go-w: who can change it commands this node
+warning  permissions        '$work/open' can be changed by anybody
+                            remedy: chown root, chmod go-w: who can change it commands this node"
+if [ "$(id -u)" -eq 0 ]; then
+	chmod 660 weak.conf
+	chgrp 65534 weak.conf
+	chmod 755 open
+	chown 65534 open/state
+	run "$ctl" check -f weak.conf
+	keep '/^[a-z]* *permissions /!d'
+	out "warning  permissions        '$work/weak.conf' can be changed by group 65534
+warning  permissions        '$work/open/state' belongs to user 65534"
+fi
+rm -r open shared weak.conf
 
 # Its own public key for a neighbour.
 chmod 600 a.key
