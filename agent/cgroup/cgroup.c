@@ -132,6 +132,13 @@ static int locate(struct cgroup *cgroup, struct error *reterr)
 	size_t length = strlen(cgroup->mounts.subtree);
 
 	cgroup->backend = cgroup->mounts.version == 2 ? &cgroup_v2 : &cgroup_v1;
+	/* In which group we are ourselves, and where a process arrives, could not be told. */
+	if (strncmp(cgroup->mounts.subtree, "/..", 3) == 0)
+		return error_set(reterr, -EXDEV,
+				 "'%.200s' shows groups outside of this cgroup namespace, in which "
+				 "they have other names: run outside of the namespace, or mount "
+				 "the hierarchy inside of it and limit a child",
+				 cgroup->mounts.mount);
 	/* In a container the mount may show only a part of the hierarchy. */
 	if (length > 1 && strncmp(below, cgroup->mounts.subtree, length) == 0 &&
 	    below[length] == '/')

@@ -92,7 +92,8 @@ struct cgroup;
  * is missing and the remedy:
  *   -EINVAL   path or period          -EBUSY   refused, or another agent has it
  *   -ENOENT   no such group           -EROFS   read-only (ProtectControlGroups?)
- *   -ENOTSUP  no cpu controller here  -EACCES, -EPERM
+ *   -ENOTSUP  no cpu controller here  -EXDEV   outside of our cgroup namespace
+ *   -EACCES, -EPERM
  */
 int cgroup_open(const struct cgroup_config *config, struct cgroup **ret_cgroup,
 		struct error *reterr);

@@ -406,6 +406,22 @@ START_TEST(what_is_expected_of_systemd_is_no_drift)
 }
 END_TEST
 
+/* As in a container with a cgroup namespace of its own and the host's tree mounted. */
+START_TEST(names_a_mount_that_reaches_beyond_the_namespace)
+{
+	struct cgroup_config config = configure("/job");
+
+	tree_v2_host();
+	tree_file("/proc/self/mountinfo",
+		  "31 22 0:26 /../../.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n");
+	tree_file("/proc/self/cgroup", "0::/\n");
+	v2_group("/job", "max 100000\n");
+	assert_refused(&config, -EXDEV, "run outside of the namespace");
+	config = configure("/");
+	assert_refused(&config, -EINVAL, "run outside of it");
+}
+END_TEST
+
 START_TEST(explains_what_is_missing)
 {
 	struct cgroup_config config = configure("/a/b/job");
@@ -712,6 +728,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, finds_its_place_in_a_partial_mount);
 	tcase_add_test(tcase, reads_statistics);
 	tcase_add_test(tcase, sees_processes_here_and_below);
+	tcase_add_test(tcase, names_a_mount_that_reaches_beyond_the_namespace);
 	tcase_add_test(tcase, a_refusal_names_who_would_be_limited);
 	tcase_add_test(tcase, knows_the_processes_of_a_group);
 	tcase_add_test(tcase, one_that_is_not_there_may_be_as_one_that_has_gone);
