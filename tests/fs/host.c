@@ -445,6 +445,108 @@ START_TEST(refuses_its_own_group)
 }
 END_TEST
 
+static void must_put(const char *directory, const char *file, const char *text)
+{
+	ck_assert_msg(group_write_file(directory, file, text), "%s/%s: %s", directory, file, text);
+}
+
+START_TEST(limits_a_threaded_group_like_others)
+{
+	struct cgroup_config config = configure(group_path("parent/job"));
+	struct cgroup_processes processes;
+	struct error error = { 0 };
+	char parent[PATH_MAX], directory[PATH_MAX];
+	bool is_populated = false;
+
+	if (group_version() == 1)
+		return; /* there a group holds threads of any process */
+	group_make("parent");
+	group_make("parent/job");
+	group_directory("parent", parent);
+	group_directory("parent/job", directory);
+	must_put(directory, "cgroup.type", "threaded");
+	must_put(parent, "cgroup.subtree_control", "+cpu");
+	config.create = false;
+	config.on_exit = CGROUP_RESTORE;
+	struct cgroup *cgroup = must_open(&config);
+	must_write(cgroup, 20000);
+	assert_kernel_has(cgroup, 20000, 100000);
+	pid_t pid = fork();
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	ck_assert_msg(cgroup_attach(cgroup, pid, &error) == 0, "%s", error.text);
+	ck_assert_int_eq(cgroup_populated(cgroup, &is_populated, &error), 0);
+	ck_assert(is_populated);
+	/* Its list of processes cannot be read, that of its threads can. */
+	cgroup_processes("", directory, &processes);
+	ck_assert_uint_eq(processes.count, 1);
+	cgroup_processes("", parent, &processes);
+	ck_assert_uint_eq(processes.count, 1);
+	ck_assert_int_eq(cgroup_leave(cgroup, &error), 0);
+	assert_kernel_has(cgroup, -1, 100000);
+	cgroup_close(cgroup);
+	group_kill(pid);
+}
+END_TEST
+
+START_TEST(refuses_a_child_beside_processes_by_its_type)
+{
+	struct cgroup_config config = configure(group_path("parent/job"));
+	struct cgroup *cgroup = NULL;
+	struct error error = { 0 };
+	char parent[PATH_MAX];
+
+	if (group_version() == 1)
+		return;
+	group_make("parent");
+	group_make("parent/job");
+	group_directory("parent", parent);
+	pid_t pid = fork();
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	char text[32];
+	snprintf(text, sizeof(text), "%d", (int)pid);
+	must_put(parent, "cgroup.procs", text);
+	must_put(parent, "cgroup.subtree_control", "+cpu");
+	config.create = false;
+	ck_assert_int_lt(cgroup_open(&config, &cgroup, &error), 0);
+	ck_assert_msg(strstr(error.text, "domain invalid") != NULL, "%s", error.text);
+	group_kill(pid);
+}
+END_TEST
+
+/* The tree is that of the host, the names are those of the namespace. */
+START_TEST(names_a_namespace_that_hides_the_group)
+{
+	struct cgroup_config config = configure(group_path("job"));
+	struct cgroup_config own = configure(group_path("inside"));
+	pid_t pid;
+
+	if (getenv("ISO_VM") == NULL)
+		return;
+	group_make("job");
+	config.create = false;
+	struct cgroup *inside = must_open(&own);
+	pid = fork();
+	if (pid == 0) {
+		struct cgroup *cgroup = NULL;
+		struct error error = { 0 };
+
+		ck_assert_int_eq(cgroup_attach(inside, getpid(), NULL), 0);
+		ck_assert_int_eq(unshare(CLONE_NEWCGROUP), 0);
+		int r = cgroup_open(&config, &cgroup, &error);
+		printf("# %d: %s\n", r, error.text);
+		_exit(r < 0 && strstr(error.text, "namespace") != NULL ? 0 : 1);
+	}
+	ck_assert_int_eq(group_wait(pid), 0);
+	cgroup_close(inside);
+}
+END_TEST
+
 /* Only in the virtual machine: no test mounts anything on the host. */
 START_TEST(names_a_read_only_file_system)
 {
@@ -501,6 +603,9 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, dry_run_writes_nothing);
 	tcase_add_test(tcase, names_the_ancestor_that_lacks_cpu);
 	tcase_add_test(tcase, refuses_its_own_group);
+	tcase_add_test(tcase, limits_a_threaded_group_like_others);
+	tcase_add_test(tcase, refuses_a_child_beside_processes_by_its_type);
+	tcase_add_test(tcase, names_a_namespace_that_hides_the_group);
 	tcase_add_test(tcase, names_a_read_only_file_system);
 	suite_add_tcase(suite, tcase);
 	return suite;
