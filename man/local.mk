@@ -5,7 +5,6 @@ dist_man_MANS += \
 	%D%/isobar-coordinator.conf.5 \
 	%D%/isobar-data.5 \
 	%D%/isobar-deployment.7 \
-	%D%/isobar-exporter.8 \
 	%D%/isobar-guard.8 \
 	%D%/isobar-plan.conf.5 \
 	%D%/isobar-scenario.5 \
@@ -17,6 +16,11 @@ dist_man_MANS += \
 	%D%/isobarctl.8 \
 	%D%/isobard.8 \
 	%D%/isobard.conf.5
+if WITH_EXPORTER
+dist_man_MANS += %D%/isobar-exporter.8
+else
+EXTRA_DIST += %D%/isobar-exporter.8
+endif
 
 # The sources name the usual paths; what is installed names its own.
 install-data-hook: install-man-paths
