@@ -97,6 +97,8 @@ const struct metrics_family metrics_families[] = {
 	     "guard.auto_burial", 0),
 
 	NODE("isobar_ticks_total", "Turns of enforcing and trading.", "ticks", 0),
+	NODE("isobar_ticks_late_total", "Turns that were due and did not take place in time.",
+	     "ticks_late", 0),
 	NODE("isobar_journal_writes_total", "Records written to the journal.", "journal_writes",
 	     0),
 	{ .name = "isobar_journal_failing", .help = "1 while the journal cannot be written, so "
@@ -156,5 +158,9 @@ const struct metrics_family metrics_families[] = {
 	     "received_ucpu", UCPU),
 	EDGE("isobar_neighbour_in_flight_cpus", "CPUs given to the neighbour and not confirmed.",
 	     "in_flight_ucpu", UCPU),
+	EDGE("isobar_neighbour_limit_cpus", "CPUs that may go over the edge in net.",
+	     "limit_ucpu", UCPU),
+	EDGE("isobar_neighbour_withheld", "1 if the neighbour says that it gave more than that.",
+	     "withheld", 0),
 	{ 0 },
 };
