@@ -1,0 +1,187 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# For packages.tap, in the virtual machine: the packages are installed, two agents
+# limit two groups, and no limit lapses while they are upgraded; then all is removed
+# and purged.
+set -eu
+# shellcheck disable=SC2154 # from the environment
+packages=$top_builddir/vm-packages
+groups=/sys/fs/cgroup
+budget=40000 # of each 100 ms
+patience=300 # fifths of a second; the machine is an emulated one
+steps=0
+
+shown() {
+	steps=$((steps + 1))
+	echo "ok $steps - $* ($(cut -d ' ' -f 1 /proc/uptime) s)"
+}
+fail() {
+	echo "not ok $((steps + 1)) - $*"
+	for n in a b; do
+		systemctl status --no-pager -n 20 "isobard@$n" 2>&1 | sed 's/^/# /' || true
+		echo "# cpu.max of $n: $(cat $groups/job-$n/cpu.max 2>&1)"
+	done
+	for log in /tmp/dpkg /tmp/seen; do
+		[ ! -f $log ] || sed "s,^,# $log: ," $log
+	done
+	exit 1
+}
+until_true() { # WHAT COMMAND...
+	what=$1
+	shift
+	i=0
+	until "$@" 2>/dev/null; do
+		i=$((i + 1))
+		[ $i -lt $patience ] || fail "not within $((patience / 5)) s: $what"
+		sleep 0.2
+	done
+}
+quota() { # NODE; "max" where there is no limit
+	read -r q p <"$groups/job-$1/cpu.max"
+	[ "$q" = max ] || [ "$p" = 100000 ] || fail "period of $1: $p"
+	echo "$q"
+}
+main_pid() {
+	systemctl show -P MainPID "isobard@$1"
+}
+guard_pid() {
+	isobarctl status -i "$1" --json | jq .guard.pid
+}
+version() { # PACKAGE
+	dpkg-query -W -f '${Version}' "$1"
+}
+port() {
+	echo $((7300 + $(printf %d "'$1")))
+}
+dpkg_does() { # WHAT ARGUMENT...
+	what=$1
+	shift
+	DEBIAN_FRONTEND=noninteractive dpkg --force-unsafe-io "$@" >/tmp/dpkg 2>&1 || fail "$what"
+}
+
+# The witness: what the kernel enforces, as often as a shell can look.
+witness() {
+	while [ ! -e /tmp/enough ]; do
+		sum=0
+		for n in a b; do
+			read -r q p <"$groups/job-$n/cpu.max"
+			[ "$q" != max ] || echo "$n has no limit at look $looks" >>/tmp/seen
+			[ "$q" = max ] || sum=$((sum + q))
+		done
+		looks=$((looks + 1))
+		echo $looks >/tmp/looks
+		[ $sum -le $budget ] || echo "the sum is $sum at look $looks" >>/tmp/seen
+		sleep 0.05
+	done
+}
+
+mount -t tmpfs dpkg /var/lib/dpkg
+tar -C /var/lib/dpkg -xf "$packages/dpkg.tar"
+rm -f /usr/sbin/policy-rc.d # of a host that is a container
+dpkg_does 'dpkg installs' -i "$packages"/1/*.deb
+[ "$(systemctl list-units --plain --no-legend 'isobard@*' 'isobar-coordinator@*')" = '' ] ||
+	fail 'nothing is started by the installation'
+systemctl is-active --quiet isobar-exporter || fail 'the exporter runs'
+shown 'installed: nothing is limited yet, and the exporter runs'
+sh "$packages/installed" >/tmp/dpkg 2>&1 || fail 'what autopkgtest runs'
+shown 'what autopkgtest runs'
+
+echo +cpu >$groups/cgroup.subtree_control
+for n in a b; do
+	mkdir $groups/job-$n
+	sh -c "echo \$\$ >$groups/job-$n/cgroup.procs; while :; do [ -e /run/busy-$n ] || sleep 1; done" &
+	isobarctl keygen --output "/etc/isobar/$n" >/dev/null
+done
+# On-exit would set b free whenever its agent ends.
+for n in a b; do
+	cat >"/etc/isobar/$n.conf" <<CONF
+cluster = vm
+node = $n
+budget = 400mcpu
+endowment = 200mcpu
+cgroup = /job-$n
+floor = 20mcpu
+on-exit = $([ $n = b ] && echo restore || echo keep)
+listen = tcp://127.0.0.1:$(port $n)
+secret-key = /etc/isobar/$n.key
+$(for other in a b; do
+	[ $other = $n ] && continue
+	echo "neighbour $other { address = tcp://127.0.0.1:$(port $other) public-key = /etc/isobar/$other.pub }"
+done)
+CONF
+	isobard --init -f "/etc/isobar/$n.conf" >/dev/null
+done
+systemctl enable -q isobard@a
+systemctl start isobard@a isobard@b || fail 'the units start'
+for n in a b; do
+	[ "$(quota $n)" != max ] || fail "$n is limited when its unit has started"
+	eval "main_$n=$(main_pid $n) guard_$n=$(guard_pid $n)"
+done
+shown 'two agents limit two groups'
+
+looks=0
+witness &
+witness=$!
+sleep 1
+first=$(cat /tmp/looks)
+dpkg_does 'dpkg upgrades' -i "$packages"/2/*.deb
+last=$(cat /tmp/looks)
+for package in isobar isobar-coordinator isobar-exporter isobar-sim; do
+	case $(version $package) in
+	*+1) ;;
+	*) fail "$package is $(version $package)" ;;
+	esac
+done
+for n in a b; do
+	[ "$(systemctl is-active isobard@$n)" = active ] || fail "isobard@$n is active"
+	eval "main=\$main_$n guard=\$guard_$n"
+	# shellcheck disable=SC2154 # by eval
+	[ "$(main_pid $n)" != "$main" ] || fail "isobard@$n is the old process"
+	[ "$(readlink "/proc/$(main_pid $n)/exe")" = /usr/sbin/isobard ] || fail "isobard@$n is the old program"
+	# shellcheck disable=SC2154 # by eval
+	[ "$(guard_pid $n)" != "$guard" ] || fail "the guard of $n is the old process"
+	[ "$(readlink "/proc/$(guard_pid $n)/exe")" = /usr/libexec/isobar/isobar-guard ] ||
+		fail "the guard of $n is the old program"
+	[ ! -e "/run/isobar/$n/keep-limit" ] || fail "$n: on-exit does not hold again"
+done
+systemctl is-active --quiet isobar-exporter || fail 'the exporter runs after the upgrade'
+shown 'upgraded: agents, guards and exporter are the new ones'
+[ ! -f /tmp/seen ] || fail 'a limit lapsed'
+[ $((last - first)) -gt 20 ] || fail "only $((last - first)) looks at the limits"
+shown "no limit lapsed meanwhile, and their sum never was above the budget"
+echo "# $((last - first)) looks"
+# An idle machine starts the agents sooner.
+touch /run/busy-a
+wants_more() {
+	[ "$(quota a)" -ge 25000 ]
+}
+until_true 'they trade again' wants_more
+shown "they trade: a has $(quota a) of $budget"
+touch /tmp/enough
+wait $witness
+[ ! -f /tmp/seen ] || fail 'a limit lapsed later'
+
+dpkg_does 'dpkg removes' -r isobar isobar-coordinator isobar-exporter isobar-sim
+[ "$(quota b)" = max ] || fail "on-exit = restore: $(quota b) after the removal"
+[ "$(quota a)" != max ] || fail 'on-exit = keep: no limit after the removal'
+! pgrep -x isobard >/dev/null || fail 'an agent runs after the removal'
+[ ! -e /usr/sbin/isobard ] || fail 'isobard is there after the removal'
+[ -f /var/lib/isobar/a/journal ] || fail 'the journal stays'
+[ -f /etc/isobar/a.conf ] || fail 'the configuration stays'
+shown 'removed: agents end and do what on-exit says; journals stay'
+no_guard() {
+	! pgrep -x isobar-guard >/dev/null
+}
+until_true 'guards end with the leases' no_guard
+[ "$(quota a)" = 2000 ] || fail "after the lease: $(quota a)"
+shown 'without its agent a job has the floor when the lease has ended'
+
+dpkg_does 'dpkg purges' -P isobar isobar-coordinator isobar-exporter isobar-sim
+grep -q '^isobar: /var/lib/isobar is not empty and stays' /tmp/dpkg || fail 'a purge says what stays'
+[ -f /var/lib/isobar/a/journal ] || fail 'a purge deletes no share'
+[ -f /etc/isobar/a.conf ] || fail 'a purge deletes what an administrator has written'
+[ ! -e /etc/systemd/system/multi-user.target.wants/isobard@a.service ] || fail 'an enabled unit of a purged package'
+[ ! -d /var/lib/isobar-worker ] || fail 'an empty directory stays'
+dpkg-query -W isobar >/dev/null 2>&1 && fail 'a purged package is known'
+shown 'purged: journals and configurations stay, and it says so'
+echo "1..$steps"
