@@ -40,7 +40,9 @@ v1 | hybrid)
 	mount -t tmpfs -o mode=755 cgroup $groups
 	for controllers in cpu,cpuacct cpuset freezer; do
 		mkdir $groups/$controllers
-		mount -t cgroup -o $controllers cgroup $groups/$controllers
+		# Newer kernels have no cpuset in v1.
+		mount -t cgroup -o $controllers cgroup $groups/$controllers 2>/dev/null ||
+			rmdir $groups/$controllers
 	done
 	ln -s cpu,cpuacct $groups/cpu
 	ln -s cpu,cpuacct $groups/cpuacct
