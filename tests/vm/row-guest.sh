@@ -8,7 +8,7 @@ set -eu
 agent=$top_builddir/agent
 observer=$top_builddir/tests/demo/observer
 budget=600000
-patience=90 # seconds; the machine is an emulated one
+patience=180 # seconds; the machine is an emulated one
 steps=0
 pids=
 dir=$(mktemp -d)
