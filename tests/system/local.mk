@@ -1,5 +1,5 @@
 # Real agents with real cgroups; the same programs run in the virtual machine.
-dist_check_SCRIPTS += %D%/admin.tap %D%/trade.tap
+dist_check_SCRIPTS += %D%/admin.tap %D%/clock.tap %D%/trade.tap
 if HOST_TESTS
 TESTS += %D%/admin.tap %D%/trade.tap
 endif

@@ -2,6 +2,7 @@
 # ./bootstrap check fetches the kernel into vm/ of the build directory.
 # Each prints TAP and ends within seconds there; ISO_VM=1 tells it where it is.
 vm_programs = $(abs_top_srcdir)/tests/system/trade.tap
+vm_programs += $(abs_top_srcdir)/tests/system/clock.tap
 if HAVE_CHECK
 vm_programs += tests/fs/host
 if WITH_EBPF
