@@ -212,6 +212,15 @@ static bool publish(struct iso_peer *peer)
 }
 
 /*
+ * Nobody learns from the same model with another curvature than that; whoever says so is
+ * broken or lies, and would bring the steps of all nodes to nothing.
+ */
+static bool is_beyond(const struct iso_peer *peer, double curvature)
+{
+	return peer->curvature > 0 && curvature > ISO_PEER_CURVATURE_RATIO_MAX * peer->curvature;
+}
+
+/*
  * The maximum over all nodes, by hearsay.  What a node says of itself is new, what it was told
  * is a round older; what is too old is forgotten, so that L of a node that has
  * left does not go round for ever.
@@ -224,7 +233,8 @@ double iso_peer_curvature(const struct iso_peer *peer, uint32_t *ret_age)
 	for (uint32_t i = 0; i < peer->config.neighbour_count; i++) {
 		const struct peer_edge *edge = &peer->edges[i];
 
-		if (!peer_counts(edge) || edge->curvature_age + 1 >= ISO_PEER_AGE_MAX)
+		if (!peer_counts(edge) || edge->curvature_age + 1 >= ISO_PEER_AGE_MAX ||
+		    is_beyond(peer, edge->curvature))
 			continue;
 		if (edge->curvature > largest ||
 		    (edge->curvature == largest && edge->curvature_age + 1 < age)) {

@@ -33,6 +33,7 @@
 #define ISO_PEER_PARAMS_MAX     (16u * 1024 * 1024)
 #define ISO_PEER_AGE_MAX        256u
 #define ISO_PEER_AMOUNT_MAX     0x1p500 /* of alpha and curvature */
+#define ISO_PEER_CURVATURE_RATIO_MAX 0x1p30  /* heard, of the own one; more is not believed */
 #define ISO_PEER_ROUND_MAX      ((uint64_t)1 << 53)
 
 enum iso_peer_kind {

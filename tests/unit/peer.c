@@ -46,6 +46,7 @@ static struct iso_peer *make(const struct iso_peer_config *config)
 struct pair {
 	struct iso_peer *peers[2];
 	uint64_t now_ns;
+	double curvatures[2];
 	uint64_t snapshots, innovations;
 	struct iso_peer_action last; /* with a payload of its own */
 	uint8_t payload[64];
@@ -60,7 +61,8 @@ static bool turn(struct pair *pair, uint32_t who)
 		any = true;
 		if (action.what == ISO_PEER_COMPUTE) {
 			memcpy(action.gradient, action.y, M * sizeof(double));
-			ck_assert_ok(iso_peer_gradient(pair->peers[who], pair->now_ns, 1, 1));
+			ck_assert_ok(iso_peer_gradient(pair->peers[who], pair->now_ns, 1,
+						       pair->curvatures[who]));
 			continue;
 		}
 		pair->snapshots += action.head[6] == ISO_PEER_SNAPSHOT;
@@ -82,7 +84,7 @@ static void open_pair(struct pair *pair)
 {
 	struct iso_peer_config first = config_of(0), second = config_of(1);
 
-	*pair = (struct pair){ .peers = { make(&first), make(&second) } };
+	*pair = (struct pair){ .peers = { make(&first), make(&second) }, .curvatures = { 1, 1 } };
 }
 
 static void close_pair(struct pair *pair)
@@ -376,6 +378,26 @@ START_TEST(sessions_run_out_without_harm)
 }
 END_TEST
 
+START_TEST(a_curvature_beyond_all_reason_is_not_believed)
+{
+	const double theirs[] = { 0x1p30, 0x1p31, ISO_PEER_AMOUNT_MAX };
+
+	for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++) {
+		struct iso_peer_status view;
+		struct pair pair;
+
+		open_pair(&pair);
+		pair.curvatures[1] = theirs[i];
+		run_pair(&pair);
+		iso_peer_status(pair.peers[0], &view);
+		ck_assert_double_eq(view.curvature, i == 0 ? theirs[i] : 1);
+		iso_peer_status(pair.peers[1], &view);
+		ck_assert_double_eq(view.curvature, theirs[i]);
+		close_pair(&pair);
+	}
+}
+END_TEST
+
 START_TEST(who_leaves_says_so_and_nothing_else)
 {
 	struct pair pair;
@@ -411,6 +433,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, nobody_is_followed_beyond_the_last_round);
 	tcase_add_test(tcase, the_round_is_that_of_the_snapshot);
 	tcase_add_test(tcase, sessions_run_out_without_harm);
+	tcase_add_test(tcase, a_curvature_beyond_all_reason_is_not_believed);
 	tcase_add_test(tcase, who_leaves_says_so_and_nothing_else);
 	suite_add_tcase(suite, tcase);
 	return suite;
