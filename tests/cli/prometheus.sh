@@ -49,6 +49,19 @@ run jq -e '.uid and .title and .schemaVersion and all(.panels[]; .gridPos and .t
 	.datasource.uid == "${datasource}" and all(.targets[]; .refId and .expr))' "$dashboard"
 ends 0
 
+# Every state that the published schema has is a label, and none is called "other".
+jq -r '."$defs".status.properties | (.halt.enum, .guard.properties.state.enum,
+	.neighbours.items.properties.edge.enum)[] // empty' \
+	"$top_srcdir/etc/schema/isobarctl.json" >"$work/states"
+jq -r '."$defs".status.properties | .state.description, .presence.description' \
+	"$top_srcdir/etc/schema/isobarctl.json" |
+	sed 's/; or where it is in its life: /, /; s/^of the job: //; s/ or /, /; s/, /\n/g' >>"$work/states"
+[ "$(wc -l <"$work/states")" -ge 31 ] || complain "only $(wc -l <"$work/states") states in the schema"
+while read -r state; do
+	grep -qF "\"$state\"" "$top_srcdir/agent/export/metrics_family.c" ||
+		complain "the metrics do not know '$state'"
+done <"$work/states"
+
 # Prometheus at a free port: whoever has one already makes it end, and another is tried.
 cat >"$work/prometheus.yml" <<END
 global: {scrape_interval: 1s, evaluation_interval: 1s}
