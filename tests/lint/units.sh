@@ -28,7 +28,7 @@ check() { # UNIT EXPOSURE-TIMES-TEN
 	[ "${exposure:-100}" -le "$2" ] || failures=$((failures + 1))
 }
 
-check isobard@.service 44
+check isobard@.service 34
 check isobar-coordinator@.service 15
 # Built only where libmicrohttpd is.
 [ ! -f "$top_builddir/etc/systemd/isobar-exporter.service" ] || check isobar-exporter.service 13
