@@ -20,20 +20,26 @@ static bool is_filtered;
  */
 static int drop_capabilities(uint64_t kept, struct error *reterr)
 {
-	const capng_type_t types =
-		CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_INHERITABLE | CAPNG_BOUNDING_SET;
-	bool may_bound;
+	const capng_type_t own = CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_INHERITABLE;
+	bool may_bound, has_more = false;
 
 	if (capng_get_caps_process() != 0)
 		return error_set(reterr, -EIO, "capabilities cannot be read");
 	may_bound = capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP) != 0;
-	for (unsigned i = 0; i < CAPABILITIES_MAX; i++)
-		if ((kept >> i & 1) == 0)
-			(void)capng_update(CAPNG_DROP, types, i); /* this kernel may have less */
+	for (unsigned i = 0; i < CAPABILITIES_MAX; i++) {
+		if ((kept >> i & 1) != 0)
+			continue;
+		has_more = has_more || capng_have_capability(CAPNG_PERMITTED, i) == 1 ||
+			   capng_have_capability(CAPNG_INHERITABLE, i) == 1;
+		(void)capng_update(CAPNG_DROP, own | CAPNG_BOUNDING_SET, i); /* if it is known */
+	}
 	if (may_bound && capng_apply(CAPNG_SELECT_BOUNDS) != 0)
 		return error_set(reterr, -EPERM, "capabilities cannot be bounded");
-	/* The kernel takes from the ambient ones what is not permitted. */
-	if (capng_apply(CAPNG_SELECT_CAPS) != 0)
+	/*
+	 * The kernel takes from the ambient ones what is not permitted.  Who has nothing to
+	 * lose may be forbidden to try.
+	 */
+	if (has_more && capng_apply(CAPNG_SELECT_CAPS) != 0)
 		return error_set(reterr, -EPERM, "capabilities cannot be dropped");
 	return 0;
 }
@@ -164,9 +170,11 @@ static int open_filter(const struct sandbox_config *config, scmp_filter_ctx *ret
 	*ret_filter = filter;
 	/* A program for another architecture, started by us, would die otherwise. */
 	r = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
-	if (r == 0)
-		r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
-	/* Each is asked for where the kernel has it: no slower code, quick answers. */
+	/*
+	 * Each where it is to be had: all threads at once, no slower code, quick answers.
+	 * A service manager whose own filter refuses seccomp(2) leaves prctl(2), which has none.
+	 */
+	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
 	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
 	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	if (config->audits)

@@ -4,8 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,6 +217,35 @@ START_TEST(capabilities_are_gone_for_good)
 }
 END_TEST
 
+static void refuse(unsigned first, unsigned second)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, first, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, second, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
+
+	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0), 0);
+}
+
+/* As systemd's sets of calls do, of which none that is usual has these. */
+START_TEST(works_within_the_filter_of_a_service_manager)
+{
+	refuse(SYS_seccomp, SYS_seccomp);
+	enter(SANDBOX_COORDINATOR, 0);
+	assert_refused(unshare(CLONE_NEWUSER), EPERM);
+	/* With no capability to lose. */
+	refuse(SYS_seccomp, SYS_capset);
+	enter(SANDBOX_WORKER, 0);
+	ck_assert_int_eq(start_program(), EPERM);
+	assert_useful();
+}
+END_TEST
+
 #define unless_refused(call, number)                                                               \
 	do {                                                                                       \
 		errno = 0;                                                                         \
@@ -281,6 +313,7 @@ Suite *test_suite(void)
 	tcase_add_loop_test(tcase, others_start_none, SANDBOX_WORKER, SANDBOX_EXPORTER + 1);
 	tcase_add_test(tcase, what_starts_programs_still_does);
 	tcase_add_test(tcase, the_agent_keeps_ebpf_and_users);
+	tcase_add_test(tcase, works_within_the_filter_of_a_service_manager);
 	tcase_add_test(tcase, capabilities_are_gone_for_good);
 	if (GUARD_HAS_FILTER)
 		tcase_add_test(tcase, the_guard_keeps_next_to_nothing);

@@ -172,6 +172,8 @@ for n in a b c; do
 	is isobard@$n active || fail "isobard@$n is active"
 	# Type=notify: started means limited.
 	is_limited $n || fail "$n is limited when its unit has started"
+	# Within the filter of the unit, which must let it make its own.
+	field_is $n sandbox.seccomp true || fail "$n is in its sandbox: $(field $n sandbox)"
 done
 shown 'three units start, and started means limited'
 
