@@ -73,6 +73,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/ctl/preflightguard.c %D%/ctl/preflightguard.h \
 	%D%/ctl/preflightjob.c %D%/ctl/preflightjob.h \
 	%D%/ctl/preflightnet.c %D%/ctl/preflightnet.h \
+	%D%/ctl/preflightsandbox.c %D%/ctl/preflightsandbox.h \
 	%D%/ctl/preflightworker.c %D%/ctl/preflightworker.h \
 	%D%/export/chart.c %D%/export/chart.h \
 	%D%/export/collect.c %D%/export/collect.h \

@@ -23,6 +23,7 @@
 #include "agent/ctl/preflightguard.h"
 #include "agent/ctl/preflightjob.h"
 #include "agent/ctl/preflightnet.h"
+#include "agent/ctl/preflightsandbox.h"
 #include "agent/ctl/preflightworker.h"
 #include "agent/meter/meter.h"
 #include "agent/net/curve.h"
@@ -299,6 +300,7 @@ void preflight_run(const char *file, struct preflight *ret_preflight)
 	preflightfiles_check(preflight, &conf, file);
 	check_network(preflight, &conf);
 	preflightguard_check(preflight, &conf);
+	preflightsandbox_check(preflight, &conf);
 	check_group(preflight, &conf);
 	preflightworker_check(preflight, &conf);
 }

@@ -8,7 +8,8 @@ cd "$work"
 
 # What this machine is like is not for this test to say.
 machine='/^[a-z]* *privileges /d; /^[a-z]* *eBPF meter /d; /^[a-z]* *cpu controller /d
-/^[a-z]* *cgroup /d; /^[a-z]* *processes /d; /^[a-z]* *limit /d; /remedy: /d'
+/^[a-z]* *cgroup /d; /^[a-z]* *processes /d; /^[a-z]* *limit /d; /^ok *sandbox /d
+/remedy: /d'
 
 run "$ctl" check -f ./none.conf
 ends 1
@@ -89,6 +90,13 @@ run "$ctl" check -f admin.conf
 ends 1
 keep '/^[a-z]* *admin address/!d'
 out 'ok       admin address      tcp://127.0.0.1:* is free'
+
+{ echo 'sandbox = no' && cat a.conf; } >free.conf
+run "$ctl" check -f free.conf
+ends 1
+keep '/^[a-z]* *sandbox/!d'
+out 'warning  sandbox            sandbox = no: isobard keeps all its privileges'
+rm free.conf
 
 # A training by a plan: the file, the names in it, and where the worker listens.
 "$ctl" keygen -o w >/dev/null
