@@ -48,6 +48,29 @@ static void usage(FILE *out)
 	      out);
 }
 
+/* A line that packagers and bug reports read, in the form that systemctl has. */
+static void version(void)
+{
+	puts("isobard " PACKAGE_VERSION "\n"
+	     "features:"
+#ifdef HAVE_EBPF
+	     " +ebpf"
+#else
+	     " -ebpf"
+#endif
+#ifdef HAVE_SECCOMP
+	     " +seccomp"
+#else
+	     " -seccomp"
+#endif
+#ifdef HAVE_SYSTEMD
+	     " +systemd"
+#else
+	     " -systemd"
+#endif
+	);
+}
+
 static void on_signal(struct loop_source *source, short revents)
 {
 	struct agent *agent = (struct agent *)((char *)source - offsetof(struct agent, signals));
@@ -240,7 +263,7 @@ static int parse(int argc, char **argv, enum action *ret_action, const char **re
 			usage(stdout);
 			return EXIT_DONE;
 		case 'V':
-			puts("isobard " PACKAGE_VERSION);
+			version();
 			return EXIT_DONE;
 		default:
 			usage(stderr);

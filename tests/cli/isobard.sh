@@ -15,7 +15,11 @@ err ''
 
 run "$isobard" --version
 ends 0
-out "isobard $(sed -n 's/^#define PACKAGE_VERSION "\(.*\)"/\1/p' "$top_builddir/config.h")"
+has() {
+	grep -q "^#define HAVE_$1 1" "$top_builddir/config.h" && echo "+$2" || echo "-$2"
+}
+out "isobard $(sed -n 's/^#define PACKAGE_VERSION "\(.*\)"/\1/p' "$top_builddir/config.h")
+features: $(has EBPF ebpf) $(has SECCOMP seccomp) $(has SYSTEMD systemd)"
 err ''
 
 run "$isobard" --frobnicate
