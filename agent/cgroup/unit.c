@@ -11,7 +11,7 @@
 #include "agent/cgroup/unitbus.h"
 #include "lib/enforce/property.h"
 
-#define WAIT_MS_AT_END 5000u
+#define WAIT_MS_PATIENT 5000u
 
 struct unit {
 	char name[UNIT_NAME_BYTES];
@@ -98,12 +98,11 @@ int unit_open(const struct unit_config *config, struct unit **ret_unit, struct e
 	if (unit == NULL)
 		return error_errno(reterr, -ENOMEM, "unit");
 	snprintf(unit->name, sizeof(unit->name), "%s", config->name);
-	unit->wait_ms = config->wait_ms != 0 ? config->wait_ms : UNIT_WAIT_MS;
+	unit->wait_ms = config->wait_ms != 0 ? config->wait_ms : WAIT_MS_PATIENT;
 	iso_property_init(&unit->property);
 	r = unitbus_new(unit->name, config->address, &unit->bus, reterr);
-	/* Nothing waits for us yet. */
 	if (r == 0) {
-		unitbus_begin(unit->bus, config->wait_ms != 0 ? config->wait_ms : WAIT_MS_AT_END);
+		unitbus_begin(unit->bus, unit->wait_ms);
 		r = find(unit, reterr);
 	}
 	if (r < 0) {
@@ -122,6 +121,12 @@ struct unit *unit_close(struct unit *unit)
 	unitbus_free(unit->bus);
 	free(unit);
 	return NULL;
+}
+
+void unit_hurry(struct unit *unit)
+{
+	if (unit != NULL && unit->wait_ms == WAIT_MS_PATIENT)
+		unit->wait_ms = UNIT_WAIT_MS;
 }
 
 const char *unit_name(const struct unit *unit)
@@ -246,7 +251,7 @@ int unit_look(struct unit *unit, uint64_t now_ns, struct error *reterr)
 
 int unit_set(struct unit *unit, const struct unit_quota *quota, struct error *reterr)
 {
-	unitbus_begin(unit->bus, WAIT_MS_AT_END);
+	unitbus_begin(unit->bus, WAIT_MS_PATIENT);
 	int r = change(unit, 0, quota, reterr);
 
 	return r < 0 ? r : 0;

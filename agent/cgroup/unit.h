@@ -29,12 +29,12 @@
  */
 
 #define UNIT_NAME_BYTES 256
-#define UNIT_WAIT_MS	250u /* default */
+#define UNIT_WAIT_MS	250u
 
 struct unit_config {
 	const char *name;     /* "foo.service"; borrowed for the call */
 	const char *address;  /* of a bus, for tests; NULL: systemd's */
-	unsigned wait_ms;     /* the most that a call may take; 0: UNIT_WAIT_MS */
+	unsigned wait_ms;     /* the most that a call may take; 0: see unit_hurry() */
 };
 
 /* As systemd has it. */
@@ -58,6 +58,13 @@ bool unit_name_valid(const char *name, struct error *reterr);
  *   -ENOTSUP  built without systemd
  */
 int unit_open(const struct unit_config *config, struct unit **ret_unit, struct error *reterr);
+
+/*
+ * While nothing else waits, at the start, a call may take five seconds: systemd is
+ * busy at a boot.  From now on it is UNIT_WAIT_MS, unless the configuration said
+ * something else.  NULL is fine.
+ */
+void unit_hurry(struct unit *unit);
 
 /* Leaves the quota as it is.  Takes NULL; returns NULL. */
 struct unit *unit_close(struct unit *unit);

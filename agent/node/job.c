@@ -176,6 +176,7 @@ int job_open(const struct conf *conf, uint64_t first_ucpu, struct job **ret_job,
 		return r;
 	}
 	job->deadline_ns = job_lease_deadline_ns(job);
+	unit_hurry(job->unit);
 	if (cgroup_state(job->cgroup) != CGROUP_GONE) {
 		open_meter(job);
 	} else {

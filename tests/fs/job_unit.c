@@ -163,6 +163,22 @@ START_TEST(a_lowering_counts_when_systemd_has_it)
 }
 END_TEST
 
+START_TEST(a_systemd_that_is_slow_at_the_start_is_waited_for)
+{
+	struct error error = { 0 };
+
+	manager.unit->delay_ms = 300; /* an answer; there are half a dozen of them */
+	struct job *job = must_open();
+	ck_assert_uint_eq(manager.unit->ucpu, 10000);
+	/* When it runs it does not wait so long. */
+	uint64_t begin_ns = clock_now_ns();
+	now_ns = begin_ns;
+	(void)tick(job, SHARE, &error);
+	ck_assert_uint_lt(clock_now_ns() - begin_ns, SECOND_NS);
+	job_close(job);
+}
+END_TEST
+
 START_TEST(a_quota_set_by_others_is_set_again)
 {
 	struct job *job = limited();
@@ -266,9 +282,11 @@ Suite *test_suite(void)
 	group_start();
 	tcase_add_unchecked_fixture(tcase, NULL, group_end);
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_set_timeout(tcase, 30);
 	tcase_add_test(tcase, both_limits_follow_the_share);
 	tcase_add_test(tcase, what_systemd_writes_again_is_no_change_by_others);
 	tcase_add_test(tcase, a_lowering_counts_when_systemd_has_it);
+	tcase_add_test(tcase, a_systemd_that_is_slow_at_the_start_is_waited_for);
 	tcase_add_test(tcase, a_quota_set_by_others_is_set_again);
 	tcase_add_test(tcase, the_share_of_a_stopped_unit_is_free_once_systemd_knows);
 	tcase_add_test(tcase, a_unit_that_does_not_run_yet_is_gone);
