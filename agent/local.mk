@@ -111,6 +111,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/node/host.c %D%/node/host.h \
 	%D%/node/host_arguments.c %D%/node/host_arguments.h \
 	%D%/node/job.c %D%/node/job.h %D%/node/job_private.h \
+	%D%/node/job_ceiling.c \
 	%D%/node/job_facts.c %D%/node/job_facts.h \
 	%D%/node/job_limit.c %D%/node/job_unit.c \
 	%D%/node/journal.c %D%/node/journal.h \

@@ -26,7 +26,6 @@
 
 /* Long enough to smooth over bursts, short enough to follow a co-tenant within seconds. */
 #define DEMAND_TAU_NS	   2000000000u
-#define EFFECTIVE_EVERY_NS 1000000000u
 #define REOPEN_EVERY_NS	   1000000000u
 
 static int open_cgroup(struct job *job, uint64_t first_ucpu, struct error *reterr)
@@ -239,8 +238,7 @@ static void move_meter(struct job *job)
 	}
 	if (r == 0)
 		return;
-	log_warn("meter: cannot follow cgroup %s: %s; starting anew", job->group,
-		 error.text);
+	log_warn("meter: cannot follow cgroup %s: %s; starting anew", job->group, error.text);
 	job->meter = meter_close(job->meter);
 	open_meter(job);
 }
@@ -251,11 +249,15 @@ static void reopen(struct job *job, uint64_t now_ns)
 	struct error error = { 0 };
 	struct cgroup *gone = job->cgroup;
 
-	if (access(cgroup_directory(gone), F_OK) < 0)
+	bool is_there = access(cgroup_directory(gone), F_OK) == 0;
+
+	if (!is_there)
 		job->trouble[0] = '\0';
 	else if (job->trouble[0] == '\0')
 		snprintf(job->trouble, sizeof(job->trouble), "there again, but not limited yet");
-	if (now_ns < job->reopen_at_ns)
+	/* Where nothing is to be made or asked for, looking is cheap, and each tick does. */
+	bool is_path = job->conf->cgroup[0] != '\0' && !job->conf->create_cgroup;
+	if (now_ns < job->reopen_at_ns || (!is_there && is_path))
 		return;
 	job->reopen_at_ns = now_ns + REOPEN_EVERY_NS;
 	if (job_locate(job, &error) < 0 && job->trouble[0] == '\0')
@@ -301,42 +303,6 @@ static bool observe_limit(struct job *job, uint64_t now_ns)
 		iso_quota_wrote(job->quota, now_ns, limit.unlimited ? 0 : limit.quota_us);
 	job_take_limit(job, &limit);
 	return true;
-}
-
-static int64_t configured_ceiling_ucpu(const struct job *job)
-{
-	if (job->conf->has_ceiling || job->budget_ucpu == 0)
-		return (int64_t)job->conf->ceiling_ucpu;
-	return job->budget_ucpu;
-}
-
-void job_set_budget(struct job *job, int64_t budget_ucpu)
-{
-	if (budget_ucpu == job->budget_ucpu)
-		return;
-	job->budget_ucpu = budget_ucpu;
-	job->effective_at_ns = 0; /* look at once */
-}
-
-static void observe_ceiling(struct job *job, uint64_t now_ns)
-{
-	struct error error = { 0 };
-	struct cgroup_effective *effective = &job->view.effective;
-
-	if (job->effective_at_ns != 0 && now_ns - job->effective_at_ns < EFFECTIVE_EVERY_NS)
-		return;
-	/* No CPU: one list was read before a CPU came or went, the other after. */
-	if (cgroup_effective(job->cgroup, effective, &error) < 0 || effective->cpus == 0)
-		return; /* the last known ones stay */
-	job->effective_at_ns = now_ns;
-	job_tell_ceiling(job, now_ns);
-	job->view.cpus = effective->cpus;
-	job->ceiling_ucpu = configured_ceiling_ucpu(job);
-	if (effective->ceiling_ucpu < (uint64_t)job->ceiling_ucpu)
-		job->ceiling_ucpu = (int64_t)effective->ceiling_ucpu;
-	/* An ancestor that allows less than the floor limits the job without our help. */
-	if (job->ceiling_ucpu < (int64_t)job->conf->floor_ucpu)
-		job->ceiling_ucpu = (int64_t)job->conf->floor_ucpu;
 }
 
 /*
@@ -425,13 +391,12 @@ void job_observe(struct job *job, uint64_t now_ns)
 	if (cgroup_state(job->cgroup) == CGROUP_GONE)
 		reopen(job, now_ns);
 	bool known = observe_limit(job, now_ns);
-	/* Removed and made again since the last look: whoever runs there is not limited. */
+	/* It may have been made again since the last look. */
 	if (!known && cgroup_state(job->cgroup) == CGROUP_GONE) {
 		reopen(job, now_ns);
-		if (cgroup_state(job->cgroup) != CGROUP_GONE)
-			known = observe_limit(job, now_ns);
+		known = cgroup_state(job->cgroup) != CGROUP_GONE && observe_limit(job, now_ns);
 	}
-	observe_ceiling(job, now_ns);
+	job_observe_ceiling(job, now_ns);
 	job->view.ceiling_ucpu =
 		job_lacks_guard(job) ? (int64_t)job->conf->floor_ucpu : job->ceiling_ucpu;
 	observe_use(job, now_ns);

@@ -299,22 +299,3 @@ void job_observe_facts(struct job *job, uint64_t now_ns)
 	tell_odds(job, now_ns);
 	tell_unbound(job, now_ns);
 }
-
-/* Told when it has changed, and who changes it each second is told of seldom. */
-void job_tell_ceiling(struct job *job, uint64_t now_ns)
-{
-	const struct cgroup_effective *now = &job->view.effective;
-	struct cgroup_effective *told = &job->watch.told_ceiling;
-	bool is_first = told->cpus == 0;
-
-	if (!is_first && (now->cpus == told->cpus && strcmp(now->by, told->by) == 0))
-		return;
-	if (!is_first && now_ns - job->watch.told_ceiling_ns < SLOW_EVERY_NS)
-		return;
-	if (!is_first)
-		log_info("cgroup %s: on %u CPUs it gets at most %.4f CPU, by %s; before, on %u, "
-			 "%.4f by %s", job->group, now->cpus, TEXT_CPU(now->ceiling_ucpu),
-			 now->by, told->cpus, TEXT_CPU(told->ceiling_ucpu), told->by);
-	*told = *now;
-	job->watch.told_ceiling_ns = is_first ? 0 : now_ns;
-}

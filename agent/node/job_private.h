@@ -2,7 +2,7 @@
 #ifndef ISO_JOB_PRIVATE_H
 #define ISO_JOB_PRIVATE_H
 
-/* For job.c, which observes, job_limit.c, which limits, and job_facts.c only. */
+/* For job.c, which observes, job_limit.c, which limits, and the files beside them only. */
 
 #include <limits.h>
 
@@ -30,7 +30,7 @@ struct job_watch {
 	uint64_t presence_at_ns, slow_at_ns;
 	uint64_t realtime_ns, realtime_at_ns; /* at the last slow look; 0: none yet */
 	struct job_said said_unbound, said_fact[ISO_FACT_COUNT];
-	struct cgroup_effective told_ceiling;
+	struct cgroup_effective seen_ceiling, told_ceiling;
 	uint64_t told_ceiling_ns;
 };
 
@@ -73,8 +73,8 @@ void job_take_limit(struct job *job, const struct cgroup_limit *limit);
 /* After the limit and the use. */
 void job_observe_facts(struct job *job, uint64_t now_ns);
 
-/* The effective limit was looked at. */
-void job_tell_ceiling(struct job *job, uint64_t now_ns);
+/* Once a second: the ceiling, and what sets it. */
+void job_observe_ceiling(struct job *job, uint64_t now_ns);
 
 /* The group was made anew, and we have no hold on it. */
 bool job_is_out_of_reach(const struct job *job);
