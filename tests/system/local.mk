@@ -80,3 +80,8 @@ CLEANFILES += regret.svg
 soak: soak-system $(soaks)
 soak-system: $(check_PROGRAMS)
 	ISO_RUNS=1000 $(MAKE) $(AM_MAKEFLAGS) check TESTS=%D%/fire
+
+dist_check_SCRIPTS += %D%/facts.tap
+if HOST_TESTS
+TESTS += %D%/facts.tap
+endif

@@ -3,8 +3,9 @@
 # Each prints TAP and ends within seconds there; ISO_VM=1 tells it where it is.
 vm_programs = $(abs_top_srcdir)/tests/system/trade.tap
 vm_programs += $(abs_top_srcdir)/tests/system/clock.tap
+vm_programs += $(abs_top_srcdir)/tests/system/facts.tap
 if HAVE_CHECK
-vm_programs += tests/fs/host
+vm_programs += tests/fs/host tests/fs/facts
 if WITH_EBPF
 vm_programs += $(bpf_tests)
 endif
