@@ -71,6 +71,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/ctl/preflight.c %D%/ctl/preflight.h \
 	%D%/ctl/preflightfiles.c %D%/ctl/preflightfiles.h \
 	%D%/ctl/preflightguard.c %D%/ctl/preflightguard.h \
+	%D%/ctl/preflighthost.c %D%/ctl/preflighthost.h \
 	%D%/ctl/preflightjob.c %D%/ctl/preflightjob.h \
 	%D%/ctl/preflightnet.c %D%/ctl/preflightnet.h \
 	%D%/ctl/preflightsandbox.c %D%/ctl/preflightsandbox.h \

@@ -21,6 +21,7 @@
 #include "agent/conf/conf.h"
 #include "agent/ctl/preflightfiles.h"
 #include "agent/ctl/preflightguard.h"
+#include "agent/ctl/preflighthost.h"
 #include "agent/ctl/preflightjob.h"
 #include "agent/ctl/preflightnet.h"
 #include "agent/ctl/preflightsandbox.h"
@@ -283,6 +284,7 @@ void preflight_run(const char *file, struct preflight *ret_preflight)
 	bool is_valid = check_configuration(preflight, file, &conf);
 	check_privileges(preflight);
 	check_meter(preflight);
+	preflighthost_scheduler(preflight, "");
 	bool has_controller = check_controller(preflight);
 	if (!is_valid)
 		return;

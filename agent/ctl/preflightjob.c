@@ -13,6 +13,7 @@
 #include "agent/cgroup/cgroup.h"
 #include "agent/cgroup/delegated.h"
 #include "agent/cgroup/unit.h"
+#include "agent/ctl/preflighthost.h"
 
 /* Whether the group could be limited: its file opens for writing.  Nothing is written. */
 static void check_limit_file(struct preflight *preflight, const struct cgroup *cgroup,
@@ -101,8 +102,10 @@ static void check_group(struct preflight *preflight, const struct conf *conf, co
 		      : conf->dry_run ? "is not there, and a dry run makes none"
 				      : "is not there yet and will be made");
 	check_limit_file(preflight, cgroup, conf);
-	if (is_there)
+	if (is_there) {
 		check_processes(preflight, cgroup);
+		preflighthost_job(preflight, conf, cgroup);
+	}
 	cgroup = cgroup_close(cgroup);
 }
 

@@ -22,6 +22,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/cgroup/mounts.h"
+#include "agent/ctl/preflighthost.h"
 #include "agent/meter/meter.h"
 #include "agent/node/job.h"
 #include "tests/fs/group.h"
@@ -370,6 +371,39 @@ START_TEST(what_a_parent_allows_is_used_and_the_rest_is_not)
 }
 END_TEST
 
+START_TEST(check_warns_of_both)
+{
+	struct preflight preflight = { 0 };
+	pid_t pid = group_fork_busy(2);
+
+	enter(pid, directory);
+	(void)tick();
+	preflighthost_job(&preflight, &conf, job_cgroup(job));
+	ck_assert_uint_eq(preflight.count, 2);
+	ck_assert_int_eq(preflight.rows[0].state, PREFLIGHT_OK);
+	ck_assert_int_eq(preflight.rows[1].state, PREFLIGHT_OK);
+	ck_assert_ptr_nonnull(strstr(preflight.rows[0].detail, "by online CPUs"));
+
+	make_realtime(pid);
+	(void)ticks(2);
+	share_ucpu = 10000;
+	(void)ticks(2);
+	group_write_limit("", 5000, 100000);
+	preflight.count = 0;
+	preflighthost_job(&preflight, &conf, job_cgroup(job));
+	ck_assert_int_eq(preflight.rows[0].state, PREFLIGHT_WARNING);
+	ck_assert_ptr_nonnull(strstr(preflight.rows[0].detail, "0.0500 CPU by cgroup"));
+	ck_assert_ptr_nonnull(strstr(preflight.rows[0].detail, "below the ceiling of 2.0000"));
+	ck_assert_int_eq(preflight.rows[1].state, PREFLIGHT_WARNING);
+	ck_assert_ptr_nonnull(strstr(preflight.rows[1].detail, "1 of "));
+	conf.floor_ucpu = 100000;
+	preflight.count = 0;
+	preflighthost_job(&preflight, &conf, job_cgroup(job));
+	ck_assert_ptr_nonnull(strstr(preflight.rows[0].detail, "below the floor"));
+	group_kill(pid);
+}
+END_TEST
+
 /* A second program that puts its own limit back whenever it sees another one. */
 static pid_t fork_writer(void)
 {
@@ -435,6 +469,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_frozen_job_is_released_and_taken_back);
 	tcase_add_test(tcase, a_group_that_is_made_again_is_limited_with_the_next_tick);
 	tcase_add_test(tcase, what_a_parent_allows_is_used_and_the_rest_is_not);
+	tcase_add_test(tcase, check_warns_of_both);
 	tcase_add_test(tcase, another_program_makes_a_conflict_until_it_lets_go);
 	suite_add_tcase(suite, tcase);
 	return suite;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/ctl/preflighthost.h"
 #include "agent/node/job_facts.h"
 #include "tests/fs/tree.h"
 #include "tests/test.h"
@@ -126,6 +127,23 @@ START_TEST(what_no_quota_holds_is_put_in_words)
 }
 END_TEST
 
+START_TEST(check_warns_of_a_loaded_scheduler)
+{
+	struct preflight preflight = { 0 };
+
+	preflighthost_scheduler(&preflight, root);
+	ck_assert_int_eq(preflight.rows[0].state, PREFLIGHT_OK);
+	tree_file(STATE, "enabled\n");
+	tree_file(OPS, "simple\n");
+	preflighthost_scheduler(&preflight, root);
+	ck_assert_uint_eq(preflight.count, 2);
+	ck_assert_int_eq(preflight.rows[1].state, PREFLIGHT_WARNING);
+	ck_assert_str_eq(preflight.rows[1].detail, "the sched_ext scheduler 'simple' has all "
+						   "ordinary threads: no quota may hold them");
+	ck_assert_str_ne(preflight.rows[1].remedy, "");
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("hostfacts");
@@ -136,6 +154,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, what_cannot_be_read_is_not_there);
 	tcase_add_test(tcase, a_loaded_scheduler_is_named);
 	tcase_add_test(tcase, what_no_quota_holds_is_put_in_words);
+	tcase_add_test(tcase, check_warns_of_a_loaded_scheduler);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
