@@ -27,6 +27,13 @@
 #define ALWAYS	  (CAP(BPF) | CAP(PERFMON) | CAP(DAC_OVERRIDE) | CAP(SYS_RESOURCE))
 #define GUARDED	  (ALWAYS | CAP(SYS_NICE) | CAP(IPC_LOCK))
 
+/* The agent's and the guard's own, which has none where it calls what no guard does. */
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+#define FILTERS_MIN 2
+#else
+#define FILTERS_MIN 1
+#endif
+
 static char folder[64], conf[96], isobard[PATH_MAX];
 static pid_t agent;
 
@@ -218,7 +225,7 @@ START_TEST(one_with_a_guard_keeps_what_the_guard_needs)
 	/* Its precedence stays, though it could not take it any more. */
 	pid_t pid = (pid_t)json_integer_value(json_object_get(guard, "pid"));
 	assert_confined(pid, as_far_as_there(CAP(DAC_OVERRIDE) | CAP(IPC_LOCK)), NULL);
-	ck_assert_uint_ge(count_filters(pid), 2);
+	ck_assert_uint_ge(count_filters(pid), FILTERS_MIN);
 	json_decref(reply);
 }
 END_TEST
