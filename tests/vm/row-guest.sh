@@ -220,7 +220,9 @@ done
 [ "$(quota a)" = 70000 ] || fail "on-exit = restore: $(quota a)"
 [ ! -d $groups/b ] || fail 'on-exit = remove: the group is there'
 shown 'on-exit: what was there before, and nothing where nothing was'
-kill $coordinator 2>/dev/null || true
-rmdir $groups/a $groups
+kill $coordinator
+wait $coordinator || true # it has not finished
+until_true 'nobody is left in the groups' rmdir $groups/a
+rmdir $groups
 rm -rf "$dir"
 echo "1..$steps"
