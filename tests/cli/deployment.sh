@@ -102,17 +102,30 @@ run env SLURM_JOB_ID=43 SLURM_JOB_NODELIST=n1,n2 SLURMD_NODENAME=n1 \
 [ "$actual" -ne 0 ] || complain 'a host without an address'
 
 /usr/bin/python3 -c 'import jinja2, yaml' 2>/dev/null || exit 0
-# Kubernetes: what runs in the pod is a command that nsenter takes.
-/usr/bin/python3 - "$deployment" >started <<'END'
+# Kubernetes: what the pod runs on the node, with the node's programs in the place of both.
+cat >bin/nsenter <<'END'
+#!/bin/sh
+[ "$1 $2 $3" = '--target=1 --mount --' ] || exit 1
+shift 3
+exec "$@"
+END
+printf '#!/bin/sh\necho "journalctl $*" >>%s\n' "$work/started" >bin/journalctl
+chmod +x bin/*
+rm -f started
+for part in command preStop; do
+	/usr/bin/python3 - "$deployment" $part >words <<'END'
 import sys, yaml
 spec = yaml.safe_load(open(sys.argv[1] + "/kubernetes/daemonset.yaml"))["spec"]["template"]["spec"]
-assert spec["hostPID"] and spec["hostNetwork"]
 container = spec["containers"][0]
-assert container["resources"]["requests"] == container["resources"]["limits"]
-print(" ".join(container["command"]))
+assert spec["hostPID"] and container["securityContext"]["privileged"]
+stop = container["lifecycle"]["preStop"]["exec"]["command"]
+print("\n".join(container["command"] if sys.argv[2] == "command" else stop))
 END
-[ "$(cat started)" = 'nsenter --target 1 --mount --cgroup -- /usr/sbin/isobard -f /etc/isobar/kubernetes.conf' ] ||
-	complain "$(cat started)"
+	xargs -d '\n' sh -c '"$@"' sh <words || complain "the pod's $part fails"
+done
+[ "$(cat started)" = 'start isobard@kubernetes
+journalctl -n 20 -fu isobard@kubernetes
+stop isobard@kubernetes' ] || complain "$(cat started)"
 
 # Ansible: the template as three hosts get it, and each module's arguments are there.
 /usr/bin/python3 - "$deployment/ansible" <<'END'
@@ -126,12 +139,21 @@ for task in play["tasks"]:
     assert task.get("notify", "Reload") in handlers, task
 hosts = ["web1", "web2", "web3"]
 key = lambda host: open("n%s/host.pub" % host[-1], "rb").read()
+states = lambda *there: {host: {"isobar_journal": {"stat": {"exists": yes}}}
+                         for host, yes in zip(hosts, there)}
 facts = {host: {"ansible_default_ipv4": {"address": "192.0.2." + host[-1]},
                 "isobar_public": {"content": base64.b64encode(key(host)).decode()}}
          for host in hosts}
 environment = jinja2.Environment(loader=jinja2.FileSystemLoader(folder), trim_blocks=True,
                                  undefined=jinja2.StrictUndefined)
 environment.filters["b64decode"] = lambda text: base64.b64decode(text).decode()
+# A host that came later than the others is refused.
+(check,) = [task["ansible.builtin.assert"]["that"] for task in play["tasks"]
+            if "ansible.builtin.assert" in task]
+environment.filters["extract"] = lambda key, table, more: table[key][more]
+holds = environment.compile_expression(check)
+for there, good in (((1, 1, 1), True), ((0, 0, 0), True), ((1, 1, 0), False)):
+    assert holds(groups={"isobar": hosts}, hostvars=states(*there)) is good, there
 for host in hosts:
     values = dict(play["vars"], isobar_budget_mcpu=4001, groups={"isobar": hosts},
                   inventory_hostname=host, hostvars=facts)
