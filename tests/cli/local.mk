@@ -11,6 +11,7 @@ cli_tests = \
 	%D%/graph.sh \
 	%D%/isobard.sh \
 	%D%/keygen.sh \
+	%D%/maintainer.sh \
 	%D%/prometheus.sh \
 	%D%/quickstart.sh \
 	%D%/sim.sh \

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# For packages.tap, in the virtual machine: the packages are installed, two agents
-# limit two groups, and no limit lapses while they are upgraded; then all is removed
-# and purged.
+# For packages.tap, in the virtual machine: the packages are installed, three agents
+# limit three groups, and no limit lapses while they are upgraded, not even where a
+# configuration is wrong by then; then all is removed and purged.
 set -eu
 # shellcheck disable=SC2154 # from the environment
 packages=$top_builddir/vm-packages
@@ -17,7 +17,7 @@ shown() {
 }
 fail() {
 	echo "not ok $((steps + 1)) - $*"
-	for n in a b; do
+	for n in a b c; do
 		systemctl status --no-pager -n 20 "isobard@$n" 2>&1 | sed 's/^/# /' || true
 		echo "# cpu.max of $n: $(cat $groups/job-$n/cpu.max 2>&1)"
 	done
@@ -63,10 +63,10 @@ dpkg_does() { # WHAT ARGUMENT...
 witness() {
 	while [ ! -e /tmp/enough ]; do
 		sum=0
-		for n in a b; do
+		for n in a b c; do
 			read -r q p <"$groups/job-$n/cpu.max"
 			[ "$q" != max ] || echo "$n has no limit at look $looks" >>/tmp/seen
-			[ "$q" = max ] || sum=$((sum + q))
+			[ "$q" = max ] || [ $n = c ] || sum=$((sum + q))
 		done
 		looks=$((looks + 1))
 		echo $looks >/tmp/looks
@@ -87,9 +87,11 @@ sh "$packages/installed" >/tmp/dpkg 2>&1 || fail 'what autopkgtest runs'
 shown 'what autopkgtest runs'
 
 echo +cpu >$groups/cgroup.subtree_control
-for n in a b; do
+for n in a b c; do
 	mkdir $groups/job-$n
 	sh -c "echo \$\$ >$groups/job-$n/cgroup.procs; while :; do [ -e /run/busy-$n ] || sleep 1; done" &
+done
+for n in a b; do
 	isobarctl keygen --output "/etc/isobar/$n" >/dev/null
 done
 # On-exit would set b free whenever its agent ends.
@@ -111,13 +113,26 @@ done)
 CONF
 	isobard --init -f "/etc/isobar/$n.conf" >/dev/null
 done
+cat >/etc/isobar/c.conf <<CONF
+cluster = alone
+node = c
+budget = 200mcpu
+endowment = 200mcpu
+cgroup = /job-c
+on-exit = restore
+CONF
+isobard --init -f /etc/isobar/c.conf >/dev/null
 systemctl enable -q isobard@a
-systemctl start isobard@a isobard@b || fail 'the units start'
+systemctl start isobard@a isobard@b isobard@c || fail 'the units start'
+# A mistake that nobody has noticed yet.
+echo 'budgets = 300mcpu' >>/etc/isobar/c.conf
+main_c=$(main_pid c)
 for n in a b; do
 	[ "$(quota $n)" != max ] || fail "$n is limited when its unit has started"
 	eval "main_$n=$(main_pid $n) guard_$n=$(guard_pid $n)"
 done
-shown 'two agents limit two groups'
+[ "$(quota c)" != max ] || fail 'c is limited when its unit has started'
+shown 'three agents limit three groups'
 
 looks=0
 witness &
@@ -146,6 +161,15 @@ for n in a b; do
 done
 systemctl is-active --quiet isobar-exporter || fail 'the exporter runs after the upgrade'
 shown 'upgraded: agents, guards and exporter are the new ones'
+[ "$(systemctl is-active isobard@c)" = active ] || fail 'isobard@c is active'
+[ "$(main_pid c)" = "$main_c" ] || fail 'isobard@c cannot start again, and was ended'
+[ ! -e /run/isobar/c/keep-limit ] || fail 'c: on-exit does not hold'
+grep -q '^isobar: isobard@c.service is not restarted' /tmp/dpkg || fail 'an upgrade says what is not restarted'
+sed -i '$d' /etc/isobar/c.conf
+isobard --hand-over -f /etc/isobar/c.conf || fail 'c hands over when it is mended'
+systemctl restart isobard@c || fail 'isobard@c restarts when it is mended'
+[ "$(main_pid c)" != "$main_c" ] || fail 'isobard@c is the old process'
+shown 'an agent whose configuration is wrong was left alone, and named'
 [ ! -f /tmp/seen ] || fail 'a limit lapsed'
 [ $((last - first)) -gt 20 ] || fail "only $((last - first)) looks at the limits"
 shown "no limit lapsed meanwhile, and their sum never was above the budget"
@@ -162,7 +186,9 @@ wait $witness
 [ ! -f /tmp/seen ] || fail 'a limit lapsed later'
 
 dpkg_does 'dpkg removes' -r isobar isobar-coordinator isobar-exporter isobar-sim
-[ "$(quota b)" = max ] || fail "on-exit = restore: $(quota b) after the removal"
+for n in b c; do
+	[ "$(quota $n)" = max ] || fail "on-exit = restore: $(quota $n) after the removal of $n"
+done
 [ "$(quota a)" != max ] || fail 'on-exit = keep: no limit after the removal'
 ! pgrep -x isobard >/dev/null || fail 'an agent runs after the removal'
 [ ! -e /usr/sbin/isobard ] || fail 'isobard is there after the removal'

@@ -1,0 +1,141 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# What the packages do at an upgrade, of Debian's and of RPM's, with a systemd that is
+# played: tests/vm/packages.tap has a real one, and fewer ways to fail.
+set -eu
+# shellcheck source=tests/cli/expect.sh disable=SC2154
+. "$top_srcdir/tests/cli/expect.sh"
+etc=$top_srcdir/etc
+
+# Below the work directory, and with the programs in it.
+mkdir -p "$work/bin" "$work/units" "$work/run/systemd/system" "$work/etc/isobar"
+here_now() { # SCRIPT
+	sed -e "s,/etc/,$work/etc/,g" -e "s,/run/,$work/run/,g" >"$work/$1"
+}
+here_now debian <"$etc/debian/isobar.postinst"
+awk '/^%post$/ { inside = 1; next } /^[%#]/ { inside = 0 } inside' "$etc/rpm/isobar.spec" |
+	sed -e 's,%{_sysconfdir},/etc,g' -e 's,%{_sbindir}/,,g' -e 's,%%,%,g' | here_now rpm
+grep -q isobard "$work/rpm" || {
+	echo 'no %post in the spec?'
+	exit 1
+}
+
+# A unit is a file with its main process; "refused" and "failing" are how the world is.
+cat >"$work/bin/systemctl" <<'END'
+#!/bin/sh
+cd "$work" || exit 1
+command=$1
+shift
+case $command in
+list-units)
+	for unit in units/*; do
+		[ ! -e "$unit" ] || echo "${unit#units/} loaded active running agent"
+	done
+	;;
+restart)
+	echo "restart $*" >>did
+	[ ! -e refused ] || exit 1
+	for unit in "$@"; do
+		instance=${unit#isobard@}
+		order=run/isobar/${instance%.service}/keep-limit
+		[ -e "$order" ] || echo "$unit is free for a moment" >>did
+		if [ -e failing ]; then
+			echo 0 >"units/$unit"
+		else
+			echo $(($(cat "units/$unit") + 1)) >"units/$unit"
+			rm -f "$order"
+		fi
+	done
+	[ ! -e failing ]
+	;;
+esac
+END
+cat >"$work/bin/deb-systemd-invoke" <<'END'
+#!/bin/sh
+[ ! -e "$work/refused" ] || { echo "$*" >>"$work/did"; exit 0; }
+exec systemctl "$@"
+END
+for ours in systemd-sysusers systemd-tmpfiles; do
+	printf '#!/bin/sh\n' >"$work/bin/$ours"
+done
+chmod +x "$work/bin"/*
+ln -s "$top_builddir/agent/isobard" "$work/bin/isobard"
+export work
+PATH=$work/bin:$PATH
+
+# Two that run.
+world() {
+	rm -rf "$work/did" "$work/refused" "$work/failing" "$work/units" "$work/run/isobar"
+	mkdir "$work/units"
+	: >"$work/did"
+	for node in a b; do
+		mkdir -p "$work/run/isobar/$node"
+		echo 100 >"$work/units/isobard@$node.service"
+		cat >"$work/etc/isobar/$node.conf" <<-END
+			cluster = lab
+			node = $node
+			budget = 1cpu
+			endowment = 1cpu
+			cgroup = /lab/$node
+			run-directory = $work/run/isobar/$node
+		END
+	done
+}
+upgrade() { # HOW
+	case $1 in
+	debian) run sh "$work/debian" configure 0.0.9-1 ;;
+	rpm) run sh "$work/rpm" 2 ;;
+	esac
+	ends 0
+	out ''
+}
+did() { # TEXT
+	says did "$1"
+}
+no_order() {
+	for node in a b; do
+		[ ! -e "$work/run/isobar/$node/keep-limit" ] || complain "$node would keep its limit"
+	done
+}
+
+for how in debian rpm; do
+	world
+	upgrade $how
+	err ''
+	did 'restart isobard@a.service isobard@b.service'
+	no_order
+
+	# What cannot start is not ended.
+	world
+	echo 'budgets = 2cpu' >>"$work/etc/isobar/a.conf"
+	upgrade $how
+	by_hand="isobard --hand-over -f $work/etc/isobar/a.conf && systemctl restart isobard@a.service"
+	err "isobard: $work/etc/isobar/a.conf: line 7: unknown option 'budgets'; did you mean 'budget'?
+isobar: isobard@a.service is not restarted and runs the old program; mend what is said above, then: $by_hand"
+	did 'restart isobard@b.service'
+	no_order
+
+	world
+	rm "$work/etc/isobar"/*.conf
+	upgrade $how
+	did ''
+	no_order
+
+	# None runs.
+	world
+	rm "$work/units"/*
+	upgrade $how
+	err ''
+	did ''
+	no_order
+done
+
+# The first installation starts and ends nothing.
+world
+run sh "$work/debian" configure ''
+ends 0
+did ''
+run sh "$work/rpm" 1
+ends 0
+did ''
+no_order
