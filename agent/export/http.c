@@ -78,20 +78,48 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status
 			  status == MHD_HTTP_METHOD_NOT_ALLOWED ? "GET, HEAD" : NULL);
 }
 
-/* Whether Host is this machine by a name that no name server can give to another. */
+/* 127.0.0.0/8, also as IPv6 writes it, and ::1. */
+static bool is_loopback(const struct sockaddr *address)
+{
+	if (address->sa_family == AF_INET6) {
+		const struct in6_addr *ip =
+		    &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+
+		return IN6_IS_ADDR_LOOPBACK(ip) ||
+		       (IN6_IS_ADDR_V4MAPPED(ip) && ip->s6_addr[12] == 127);
+	}
+	return ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 ==
+	       127;
+}
+
+/*
+ * Whether Host, with a port or without, is this machine by a name that no name
+ * server can give to another: "localhost", or a loopback address in figures.
+ */
 static bool is_local_name(const char *host)
 {
-	static const char *const names[] = { "localhost", "127.0.0.1", "[::1]" };
+	struct sockaddr_in ipv4 = { .sin_family = AF_INET };
+	struct sockaddr_in6 ipv6 = { .sin6_family = AF_INET6 };
+	char name[INET6_ADDRSTRLEN];
 
 	if (host == NULL)
 		return true; /* HTTP/1.0, no browser */
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		size_t n = strlen(names[i]);
-
-		if (strncasecmp(host, names[i], n) == 0 && (host[n] == '\0' || host[n] == ':'))
-			return true;
-	}
-	return false;
+	bool has_brackets = host[0] == '[';
+	host += has_brackets;
+	size_t n = strcspn(host, has_brackets ? "]" : ":");
+	if (n >= sizeof(name) || (has_brackets && host[n] != ']'))
+		return false;
+	const char *rest = host + n + has_brackets;
+	if (rest[0] != '\0' && rest[0] != ':')
+		return false;
+	memcpy(name, host, n);
+	name[n] = '\0';
+	if (has_brackets)
+		return inet_pton(AF_INET6, name, &ipv6.sin6_addr) == 1 &&
+		       is_loopback((const struct sockaddr *)&ipv6);
+	return strcasecmp(name, "localhost") == 0 ||
+	       (inet_pton(AF_INET, name, &ipv4.sin_addr) == 1 &&
+		is_loopback((const struct sockaddr *)&ipv4));
 }
 
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection,
@@ -185,15 +213,6 @@ static int parse(const char *text, struct addrinfo **ret_found, struct error *re
 	}
 	return error_set(reterr, -EINVAL,
 			 "no address with a port, such as 127.0.0.1:7700 or [::1]:7700");
-}
-
-static bool is_loopback(const struct sockaddr *address)
-{
-	if (address->sa_family == AF_INET6)
-		return IN6_IS_ADDR_LOOPBACK(
-		    &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
-	return ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 ==
-	       127;
 }
 
 static void describe(struct http *http, int fd)

@@ -39,8 +39,8 @@ struct http_config {
 
 /*
  * -EINVAL: listen is no address with a port; other -errno as they come.  What
- * listens on a loopback address answers only those who call it that (the header
- * Host): a page from elsewhere must not read it through somebody's browser.
+ * listens on a loopback address answers only those who call it one or localhost (the
+ * header Host): a page from elsewhere must not read it through somebody's browser.
  */
 int http_open(const struct http_config *config, struct loop *loop, struct http **ret_http,
 	      struct error *reterr);

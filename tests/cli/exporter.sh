@@ -93,8 +93,16 @@ get /metrics -I
 line 200
 get /healthz -H 'Host: rebound.example'
 line 403
-get /healthz -H "Host: LOCALHOST:${url##*:}"
-line 200
+# Loopback by name or in figures, and nothing that only looks like it.
+for host in "LOCALHOST:${url##*:}" 127.0.0.1 127.255.0.9:1 '[::1]' '[::1]:7700' '[::ffff:127.0.0.1]'; do
+	get /healthz -H "Host: $host"
+	line 200
+done
+for host in localhost.example 127.0.0.1.example 128.0.0.1 192.0.2.7 ::1 '[::2]' '[::1' '[::1]x' \
+	'[127.0.0.1]' '[::ffff:128.0.0.1]'; do
+	get /healthz -H "Host: $host"
+	line 403
+done
 for size in 8000 20000 100000; do
 	printf 'header = "X: %0*d"\n' "$size" 0 >"$work/curlrc"
 	get /healthz -K "$work/curlrc"
@@ -119,6 +127,19 @@ if [ "$(id -u)" = 0 ]; then
 	fi
 fi
 end_exporter
+
+# All of 127.0.0.0/8 is loopback, whichever way it is written.
+listens='127.0.0.2:0'
+[ ! -e /proc/net/if_inet6 ] || listens="$listens [::ffff:127.0.0.2]:0"
+for listen in $listens; do
+	begin --run-directory "$run_directory" --listen "$listen"
+	get /healthz -g
+	ends 0
+	line 200
+	get /healthz -g -H 'Host: rebound.example'
+	line 403
+	end_exporter
+done
 
 # What it is told wrongly.
 run "$exporter" --user nobody --listen localhost

@@ -10,14 +10,14 @@ mkdir "$run_directory"
 # It becomes another user, who must get there.
 chmod 0755 "$work"
 
-# begin OPTION... - the exporter at a free port; sets $url.
+# begin OPTION... - the exporter, at a free port unless they say where; sets $url.
 begin() {
 	: >"$work/log" # not that of the one before
 	"$exporter" --listen 127.0.0.1:0 --user nobody "$@" 2>"$work/log" &
 	servers="$servers $!"
 	exporter_pid=$!
 	tries=0
-	until url=$(sed -n 's,^listening at \(http://[0-9.:]*\)/,\1,p' "$work/log") && [ -n "$url" ]; do
+	until url=$(sed -n 's,^listening at \(http://[][0-9a-f.:]*\)/,\1,p' "$work/log") && [ -n "$url" ]; do
 		tries=$((tries + 1))
 		[ "$tries" -lt 200 ] || { cat "$work/log"; exit 1; }
 		sleep 0.05
@@ -28,6 +28,20 @@ get() {
 	path=$1
 	shift
 	run curl -s -m 20 -w '%{http_code}\n' "$@" "$url$path"
+}
+has() {
+	grep -qF -e "$1" "$work/stdout" || complain "no '$1'"
+}
+# serve_cluster - all nodes of the cluster lab: a, b and c.
+serve_cluster() {
+	for name in a b c; do
+		mkdir "$run_directory/$name"
+		sed "s/\"node\": \"a\"/\"node\": \"$name\"/" "$here/answers/a.json" \
+			>"$run_directory/$name/status.json"
+		cp "$here/ledgers/$name.json" "$run_directory/$name/ledger.json"
+		chmod u+w "$run_directory/$name/ledger.json"
+		serve "$run_directory/$name"
+	done
 }
 log_has() {
 	grep -qF -e "$1" "$work/log" || complain "no '$1' in the log: $(cat "$work/log")"
