@@ -72,6 +72,12 @@ scrape_configs:
 END
 run promtool check config "$work/prometheus.yml"
 ends 0
+# Ready, and ours: what is at this port may be somebody else's, until ours has ended for it.
+is_ready() {
+	curl -sf "http://127.0.0.1:$port/-/ready" >/dev/null &&
+		curl -sf "http://127.0.0.1:$port/api/v1/status/flags" |
+		jq -e --arg path "$work/tsdb" '.data."storage.tsdb.path" == $path' >/dev/null
+}
 start_prometheus() {
 	for port in 1 2 3 4 5; do
 		port=$((20000 + ($$ * 7 + port * 1013) % 12000))
@@ -80,7 +86,7 @@ start_prometheus() {
 		servers="$servers $!"
 		tries=0
 		while kill -0 $! 2>/dev/null && [ "$tries" -lt 300 ]; do
-			curl -sf "http://127.0.0.1:$port/-/ready" >/dev/null && return 0
+			is_ready && return 0
 			tries=$((tries + 1))
 			sleep 0.1
 		done
