@@ -3,6 +3,7 @@
 cli_tests = \
 	%D%/admin.sh \
 	%D%/audit.sh \
+	%D%/browser.sh \
 	%D%/check.sh \
 	%D%/completion.sh \
 	%D%/deployment.sh \

@@ -1,21 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The status page of isobar-exporter: what the audit says, and the page in a real browser.
+# The status page of isobar-exporter: what the audit says.  browser.sh looks at it.
 set -eu
 # shellcheck source=tests/cli/expect.sh disable=SC2154
 . "$top_srcdir/tests/cli/expect.sh"
 # shellcheck source=tests/cli/exporter_expect.sh
 . "$top_srcdir/tests/cli/exporter_expect.sh"
-for name in a b c; do
-	mkdir "$run_directory/$name"
-	sed "s/\"node\": \"a\"/\"node\": \"$name\"/" "$here/answers/a.json" >"$run_directory/$name/status.json"
-	cp "$here/ledgers/$name.json" "$run_directory/$name/ledger.json"
-	chmod u+w "$run_directory/$name/ledger.json"
-	serve "$run_directory/$name"
-done
-has() {
-	grep -qF -e "$1" "$work/stdout" || complain "no '$1'"
-}
+serve_cluster
 
 # All nodes of the cluster are here.
 begin --run-directory "$run_directory"
@@ -34,24 +25,6 @@ for header in "Content-Security-Policy: default-src 'none'; style-src 'self'" \
 	'X-Content-Type-Options: nosniff' 'Content-Type: text/html; charset=utf-8'; do
 	has "$header"
 done
-
-# In a browser: the numbers are there, the style is taken, nothing else is asked for.
-browser=$(command -v chromium || command -v chromium-browser || true)
-if [ -n "$browser" ]; then
-	run timeout 60 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
-		--user-data-dir="$work/browser" --virtual-time-budget=2000 --window-size=1100,900 \
-		--screenshot="$work/page.png" --dump-dom --enable-logging=stderr --log-level=0 "$url/"
-	ends 0
-	for text in 'cluster lab' '<dd>0.300</dd>' '<dd>0.450</dd>' 'audit: proven' '0.004000' \
-		'<title>b: 0.300 CPU</title>' '</footer>'; do
-		has "$text"
-	done
-	! grep -iE 'refused to|content security policy' "$work/stderr" || complain 'the browser refuses something'
-	# A page without its style is white but for the text: this one's ground is another.
-	[ "$(head -c 8 "$work/page.png" | od -An -tx1 | tr -d ' \n')" = 89504e470d0a1a0a ] || complain 'no picture'
-else
-	echo 'no chromium: the page was in no browser' >&2
-fi
 end_exporter
 
 # One that is not asked: nothing is wrong with the others.
