@@ -32,6 +32,10 @@ list-units)
 		[ ! -e "$unit" ] || echo "${unit#units/} loaded active running agent"
 	done
 	;;
+show)
+	shift 3
+	cat "units/$1"
+	;;
 restart)
 	echo "restart $*" >>did
 	[ ! -e refused ] || exit 1
@@ -120,6 +124,29 @@ isobar: isobard@a.service is not restarted and runs the old program; mend what i
 	upgrade $how
 	did ''
 	no_order
+
+	# Whoever is not restarted ends some day as on-exit says.
+	world
+	touch "$work/refused"
+	upgrade $how
+	both=$(for node in a b; do
+		echo "isobar: isobard@$node.service was not restarted and runs the old program; when it suits:" \
+			"isobard --hand-over -f $work/etc/isobar/$node.conf &&" \
+			"systemctl restart isobard@$node.service"
+	done)
+	err "$both"
+	did 'restart isobard@a.service isobard@b.service'
+	no_order
+
+	# It ended, and the next one does not start yet: the limit stays.
+	world
+	touch "$work/failing"
+	upgrade $how
+	err ''
+	did 'restart isobard@a.service isobard@b.service'
+	for node in a b; do
+		[ -e "$work/run/isobar/$node/keep-limit" ] || complain "$node is free"
+	done
 
 	# None runs.
 	world
