@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What the packages do at an upgrade, of Debian's and of RPM's, with a systemd that is
-# played: tests/vm/packages.tap has a real one, and fewer ways to fail.
+# What the packages do at an upgrade, of Debian's and of RPM's, and at a purge, with a
+# systemd that is played: tests/vm/packages.tap has a real one, and fewer ways to fail.
 set -eu
 # shellcheck source=tests/cli/expect.sh disable=SC2154
 . "$top_srcdir/tests/cli/expect.sh"
@@ -10,7 +10,8 @@ etc=$top_srcdir/etc
 # Below the work directory, and with the programs in it.
 mkdir -p "$work/bin" "$work/units" "$work/run/systemd/system" "$work/etc/isobar"
 here_now() { # SCRIPT
-	sed -e "s,/etc/,$work/etc/,g" -e "s,/run/,$work/run/,g" >"$work/$1"
+	sed -e "s,/etc/,$work/etc/,g" -e "s,/run/,$work/run/,g" -e "s,/var/lib/,$work/var/,g" \
+		-e "s,/usr/lib/,$work/lib/,g" >"$work/$1"
 }
 here_now debian <"$etc/debian/isobar.postinst"
 awk '/^%post$/ { inside = 1; next } /^[%#]/ { inside = 0 } inside' "$etc/rpm/isobar.spec" |
@@ -166,3 +167,76 @@ run sh "$work/rpm" 1
 ends 0
 did ''
 no_order
+
+# Purges: what is empty goes, unless it is the other package's as well.
+here_now purge-isobar <"$etc/debian/isobar.postrm"
+here_now purge-coordinator <"$etc/debian/isobar-coordinator.postrm"
+installed() { # PACKAGES...
+	rm -rf "${work:?}/etc" "${work:?}/var" "${work:?}/lib"
+	mkdir -p "$work/lib/tmpfiles.d" "$work/etc/isobar/coordinator" "$work/var/isobar/coordinator" \
+		"$work/var/isobar-worker" "$work/etc/systemd/system/multi-user.target.wants"
+	for package in isobard isobar-coordinator; do
+		: >"$work/etc/systemd/system/multi-user.target.wants/$package@a.service"
+	done
+	for package in "$@"; do
+		: >"$work/lib/tmpfiles.d/$package.conf"
+	done
+}
+left() { # PATHS below the work directory
+	(
+		cd "$work"
+		find etc/isobar etc/systemd/system/*/* var/* 2>/dev/null || true
+	) | LC_ALL=C sort >"$work/tree"
+	# shellcheck disable=SC2086 # a list
+	says tree "$(printf '%s\n' $1)"
+}
+
+installed isobar
+run sh "$work/purge-coordinator" purge
+ends 0
+err ''
+left 'etc/isobar etc/systemd/system/multi-user.target.wants/isobard@a.service var/isobar var/isobar-worker'
+rm "$work/lib/tmpfiles.d/isobar.conf"
+run sh "$work/purge-isobar" purge
+ends 0
+err ''
+left ''
+
+installed isobar-coordinator
+rmdir "$work/etc/isobar/coordinator" "$work/var/isobar/coordinator"
+run sh "$work/purge-isobar" purge
+ends 0
+err ''
+left 'etc/isobar etc/systemd/system/multi-user.target.wants/isobar-coordinator@a.service var/isobar'
+rm "$work/lib/tmpfiles.d/isobar-coordinator.conf"
+run sh "$work/purge-coordinator" purge
+ends 0
+err ''
+left ''
+
+# Nothing that somebody has made is deleted.
+installed
+mkdir "$work/var/isobar/a"
+for file in etc/isobar/a.conf etc/isobar/coordinator/run.conf var/isobar/a/journal \
+	var/isobar/coordinator/checkpoint var/isobar-worker/model; do
+	: >"$work/$file"
+done
+run sh "$work/purge-coordinator" purge
+ends 0
+err "isobar-coordinator: $work/var/isobar/coordinator is not empty and stays
+isobar-coordinator: $work/etc/isobar/coordinator is not empty and stays"
+run sh "$work/purge-isobar" purge
+ends 0
+err "isobar: $work/var/isobar-worker is not empty and stays
+isobar: $work/var/isobar is not empty and stays; journals in it own a part of their cluster's budget
+isobar: $work/etc/isobar is not empty and stays"
+[ -f "$work/var/isobar/a/journal" ] || complain 'a share is lost'
+
+# A removal is no purge.
+installed
+for package in isobar coordinator; do
+	run sh "$work/purge-$package" remove
+	ends 0
+	err ''
+done
+[ -d "$work/var/isobar/coordinator" ] || complain 'a removal deletes directories'
