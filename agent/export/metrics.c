@@ -15,6 +15,7 @@ struct metrics {
 	FILE *out;
 	const struct metrics_source *sources;
 	unsigned count;
+	json_t *edges[METRICS_SOURCES_MAX]; /* of each source, once for all families */
 };
 
 static bool is_counter(const char *name)
@@ -161,30 +162,42 @@ static bool is_shown(const struct metrics *metrics, unsigned index)
 	return true;
 }
 
-/* Whether this is the edge to its neighbour: that of the newest generation, the first of those. */
-static bool is_newest(const json_t *edges, size_t index)
+static json_int_t generation(const json_t *edge)
 {
-	const json_t *edge = json_array_get(edges, index);
-	json_int_t generation = json_integer_value(json_object_get(edge, "generation"));
-
-	for (size_t i = 0; i < json_array_size(edges); i++) {
-		const json_t *other = json_array_get(edges, i);
-		json_int_t its = json_integer_value(json_object_get(other, "generation"));
-
-		if (i != index && is_same(edge, other, "name") &&
-		    (its > generation || (its == generation && i < index)))
-			return false;
-	}
-	return true;
+	return json_integer_value(json_object_get(edge, "generation"));
 }
 
-static void write_edges(FILE *out, const struct metrics_family *family, const json_t *status)
+/* The edge to each neighbour, as they come: that of the newest generation, the first of those. */
+static json_t *newest_edges(const json_t *edges)
 {
-	const json_t *edges = json_object_get(status, "neighbours");
+	json_t *newest = json_array(), *index_of = json_object();
+	size_t count = json_array_size(edges);
 
+	for (size_t i = 0; i < count; i++) {
+		const json_t *edge = json_array_get(edges, i);
+		const json_t *best = json_object_get(index_of, text(edge, "name"));
+		const json_t *other = json_array_get(edges, (size_t)json_integer_value(best));
+
+		if (best == NULL || generation(edge) > generation(other))
+			(void)json_object_set_new(index_of, text(edge, "name"),
+						  json_integer((json_int_t)i));
+	}
+	for (size_t i = 0; i < count; i++) {
+		json_t *edge = json_array_get(edges, i);
+		const json_t *best = json_object_get(index_of, text(edge, "name"));
+
+		if (best != NULL && (size_t)json_integer_value(best) == i)
+			(void)json_array_append(newest, edge);
+	}
+	json_decref(index_of);
+	return newest;
+}
+
+static void write_edges(FILE *out, const struct metrics_family *family, const json_t *status,
+			const json_t *edges)
+{
 	for (size_t i = 0; i < json_array_size(edges); i++)
-		if (is_newest(edges, i))
-			sample(out, family, status, json_array_get(edges, i));
+		sample(out, family, status, json_array_get(edges, i));
 }
 
 static void write_up(const struct metrics *metrics)
@@ -255,7 +268,8 @@ static void write_families(const struct metrics *metrics, const bool *shown)
 			if (!shown[i])
 				continue;
 			if (family->scope == METRICS_EDGE)
-				write_edges(metrics->out, family, metrics->sources[i].status);
+				write_edges(metrics->out, family, metrics->sources[i].status,
+					    metrics->edges[i]);
 			else
 				sample(metrics->out, family, metrics->sources[i].status, NULL);
 		}
@@ -264,14 +278,18 @@ static void write_families(const struct metrics *metrics, const bool *shown)
 
 void metrics_write(FILE *out, const struct metrics_source *sources, unsigned count)
 {
-	const struct metrics metrics = { .out = out, .sources = sources, .count = count };
+	struct metrics metrics = { .out = out, .sources = sources, .count = count };
 	bool shown[METRICS_SOURCES_MAX];
 
 	assert(count <= METRICS_SOURCES_MAX);
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; i < count; i++) {
 		shown[i] = is_shown(&metrics, i);
+		metrics.edges[i] = newest_edges(json_object_get(sources[i].status, "neighbours"));
+	}
 	write_up(&metrics);
 	write_info(&metrics, shown);
 	write_families(&metrics, shown);
 	write_drops(&metrics, shown);
+	for (unsigned i = 0; i < count; i++)
+		json_decref(metrics.edges[i]);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/clock.h"
 #include "tests/test.h"
 
 /* The metrics of these replies; NULL stands for an agent that does not answer. */
@@ -137,6 +138,7 @@ START_TEST(no_series_comes_twice)
 		"{\"ok\":true,\"cluster\":\"lab\",\"node\":\"a\",\"share_ucpu\":1000000,"
 		"\"neighbours\":[{\"name\":\"b\",\"state\":\"folded\",\"generation\":1},"
 		"{\"name\":\"b\",\"state\":\"up\",\"generation\":2},"
+		"{\"name\":\"b\",\"state\":\"folded\",\"generation\":1},"
 		"{\"name\":\"?\",\"state\":\"up\",\"generation\":1},"
 		"{\"name\":\"?\",\"state\":\"down\",\"generation\":1}]}",
 		"{\"ok\":true,\"cluster\":\"lab\",\"node\":\"a\",\"share_ucpu\":2000000}",
@@ -152,6 +154,36 @@ START_TEST(no_series_comes_twice)
 	lacks(text, "isobar_neighbour_up{cluster=\"lab\",node=\"a\",neighbour=\"b\"} 0");
 	lacks(text, "isobar_neighbour_up{cluster=\"lab\",node=\"a\",neighbour=\"?\"} 0");
 	free(text);
+}
+END_TEST
+
+/* An edge is compared with those of its name alone: twice as many take twice as long. */
+START_TEST(many_edges_take_time_in_proportion)
+{
+	double seconds[2];
+
+	for (int k = 0; k < 2; k++) {
+		json_t *edges = json_array();
+		char name[16];
+
+		for (int i = 0; i < 1000 << k; i++) {
+			snprintf(name, sizeof(name), "n%d", i);
+			json_array_append_new(edges,
+					      json_pack("{s:s, s:s}", "name", name, "state", "up"));
+		}
+		json_t *status = json_pack("{s:s, s:s, s:o}", "cluster", "lab", "node", "a",
+					   "neighbours", edges);
+		char *reply = json_dumps(status, 0);
+		double before = clock_cpu_s();
+		char *text = written((const char *const[]){ reply }, 1);
+		seconds[k] = clock_cpu_s() - before;
+		snprintf(name, sizeof(name), "n%d", (1000 << k) - 1);
+		ck_assert_ptr_nonnull(strstr(text, name));
+		free(text);
+		free(reply);
+		json_decref(status);
+	}
+	ck_assert_double_lt(seconds[1], 3 * seconds[0] + 0.05);
 }
 END_TEST
 
@@ -203,6 +235,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_state_is_one_of_those_there_are);
 	tcase_add_test(tcase, names_from_elsewhere_are_escaped);
 	tcase_add_test(tcase, no_series_comes_twice);
+	tcase_add_test(tcase, many_edges_take_time_in_proportion);
 	tcase_add_test(tcase, reasons_are_not_let_through_without_end);
 	tcase_add_test(tcase, what_is_no_node_has_no_samples);
 	suite_add_tcase(suite, tcase);
