@@ -32,7 +32,15 @@ done
 	skip "no 9p in $(cat "$kernel/package")"
 
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+machine=
+finish() {
+	[ -z "$machine" ] || kill "$machine" 2>/dev/null || true
+	rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
 mkdir -p "$work/root/bin" "$work/root/proc" "$work/root/sys" "$work/root/dev"
 cp "$(command -v busybox)" "$work/root/bin/busybox"
 if [ -n "${ISO_VM_FILES:-}" ]; then
@@ -90,7 +98,11 @@ timeout "${ISO_VM_SECONDS:-300}" qemu-system-x86_64 -accel tcg,thread=single \
 	-fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap \
 	-device virtio-9p-pci,fsdev=host,mount_tag=host \
 	${ISO_VM_DEVICES:-} \
-	-serial "file:$work/console" -serial "file:$work/results" </dev/null || status=$?
+	-serial "file:$work/console" -serial "file:$work/results" </dev/null &
+# In the background, since a signal is acted on only between commands and in wait.
+machine=$!
+wait "$machine" || status=$?
+machine=
 [ -z "${ISO_VM_LOG:-}" ] || cp "$work/console" "$ISO_VM_LOG"
 [ -z "${ISO_VM_RESULTS:-}" ] || tr -d '\r' <"$work/results" >"$ISO_VM_RESULTS"
 [ "$status" = 0 ] || echo "# qemu ended with $status (124: out of time)"
