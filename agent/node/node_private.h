@@ -94,7 +94,7 @@ struct node {
 	bool empty_told;         /* that somebody does; logged once */
 	const char *standing;    /* the last that was logged; NULL: none */
 	bool limit_failed;       /* the last lowering did; logged once */
-	bool raise_failed;       /* likewise */
+	bool raise_told;         /* that raising did, and not yet that it can be done again */
 	const char *job_state;   /* the last that was logged; NULL: none yet */
 	struct node_history *history;
 	char decision[256];      /* the last transfer given, in words */

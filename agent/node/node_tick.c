@@ -137,13 +137,16 @@ static void carry_out(struct node *node, uint64_t now_ns)
 
 	log_job_state(node);
 	/* Another writer's value is put right at a slower pace, and is a state. */
-	if (r < 0 && r != -ESTALE && !node->raise_failed && !node->limit_failed)
+	if (r < 0 && r != -ESTALE && !node->raise_told && !node->limit_failed) {
 		log_warn("cgroup %s: %s; trying again at each tick", conf_job(node->conf),
 			 error.text);
+		node->raise_told = true;
+	}
 	/* Not every tick has something to write: only a write shows that it can be done again. */
-	if (node->raise_failed && r == 0 && has_written)
-		log_info("cgroup %s: can be written again", node->conf->cgroup);
-	node->raise_failed = r < 0 || (node->raise_failed && !has_written);
+	if (node->raise_told && r == 0 && has_written) {
+		log_info("cgroup %s: can be written again", conf_job(node->conf));
+		node->raise_told = false;
+	}
 	crash_point("raised");
 	send_all(node);
 	crash_point("sent");
