@@ -184,6 +184,7 @@ static void observe_odds(struct job *job, uint64_t now_ns)
 	const struct hostfacts *host = &job->watch.facts.host;
 	struct iso_facts_reading reading = {
 		.now_ns = now_ns,
+		.is_gone = cgroup_state(job->cgroup) == CGROUP_GONE && !job_is_out_of_reach(job),
 		.has_used = job->has_used && job->meter != NULL,
 		.used_ns = job->used_ns,
 		.allowed_ucpu = view->enforced_ucpu > job->entitled_ucpu ? view->enforced_ucpu :

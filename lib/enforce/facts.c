@@ -75,16 +75,20 @@ static void take(struct iso_facts *facts, enum iso_fact fact, uint64_t now_ns, d
 	judge(window, rule, now_ns);
 }
 
+static void end(struct iso_fact_window *window, uint64_t now_ns)
+{
+	window->holds = false;
+	window->strikes = 0;
+	restart(window, now_ns);
+}
+
 /* A job that is hardly ever throttled is not throttled too early. */
 static void give_up_early(struct iso_facts *facts, uint64_t now_ns)
 {
 	struct iso_fact_window *window = &facts->windows[ISO_FACT_EARLY];
 
-	if (now_ns - window->from_ns < EARLY_PATIENCE_NS)
-		return;
-	window->holds = false;
-	window->strikes = 0;
-	restart(window, now_ns);
+	if (now_ns - window->from_ns >= EARLY_PATIENCE_NS)
+		end(window, now_ns);
 }
 
 static int64_t larger(int64_t a, int64_t b)
@@ -162,7 +166,11 @@ void iso_facts_look(struct iso_facts *facts, const struct iso_facts_reading *rea
 		facts->last = *reading;
 		return;
 	}
-	if (reading->has_used && last->has_used && reading->used_ns >= last->used_ns) {
+	if (reading->is_gone) {
+		end(&facts->windows[ISO_FACT_OVERUSE], reading->now_ns);
+		end(&facts->windows[ISO_FACT_EARLY], reading->now_ns);
+		end(&facts->windows[ISO_FACT_ACCOUNTS], reading->now_ns);
+	} else if (reading->has_used && last->has_used && reading->used_ns >= last->used_ns) {
 		look_at_use(facts, reading);
 	} else {
 		restart(&facts->windows[ISO_FACT_OVERUSE], reading->now_ns);

@@ -40,6 +40,7 @@ enum iso_fact {
 /* Cumulative counters of one instant; what is not known is left out of its facts. */
 struct iso_facts_reading {
 	uint64_t now_ns;            /* monotonic */
+	bool is_gone;               /* there is no job now: what it did is over */
 	bool has_used;
 	uint64_t used_ns;           /* on-CPU time of the job, by the meter */
 	int64_t allowed_ucpu;       /* what the job may use from now on; INT64_MAX: all */
@@ -74,7 +75,8 @@ struct iso_facts {
 /*
  * Takes one reading; the distance to the one before may be anything.  Where a
  * counter is missing or went back (another group, another meter) the windows
- * that need it begin anew; what holds then holds on.
+ * that need it begin anew; what holds then holds on, unless the job itself is gone:
+ * nobody would be there to show that it has ended.
  */
 void iso_facts_look(struct iso_facts *facts, const struct iso_facts_reading *reading);
 

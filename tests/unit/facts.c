@@ -233,6 +233,27 @@ START_TEST(counters_that_go_back_or_are_missing_prove_nothing)
 }
 END_TEST
 
+/* Else an overuse would be held against it for as long as it is away. */
+START_TEST(what_a_job_did_is_over_when_it_is_gone)
+{
+	run(100, 3, 0);
+	ck_assert(holds(ISO_FACT_OVERUSE));
+	now.has_used = false;
+	now.is_gone = true;
+	run(1, 0, 0);
+	ck_assert(!holds(ISO_FACT_OVERUSE));
+
+	/* The next one is judged from its start: two whole windows. */
+	now.is_gone = false;
+	now.has_used = true;
+	now.used_ns = now.kernel_ns = 0;
+	run(20, 3, 0);
+	ck_assert(!holds(ISO_FACT_OVERUSE));
+	run(1, 3, 0);
+	ck_assert(holds(ISO_FACT_OVERUSE));
+}
+END_TEST
+
 /* Whatever the distances of the looks and the changes of the share. */
 START_TEST(who_obeys_is_never_accused)
 {
@@ -302,6 +323,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, two_accounts_may_differ_a_little_and_in_both_ways);
 	tcase_add_test(tcase, a_host_that_is_robbed_is_odd);
 	tcase_add_test(tcase, counters_that_go_back_or_are_missing_prove_nothing);
+	tcase_add_test(tcase, what_a_job_did_is_over_when_it_is_gone);
 	tcase_add_loop_test(tcase, who_obeys_is_never_accused, 0, test_runs(20));
 	tcase_add_test(tcase, who_is_absent_for_long_is_released);
 	suite_add_tcase(suite, tcase);
