@@ -128,8 +128,7 @@ static unsigned count_levels(const char *name)
 
 static int locate(struct cgroup *cgroup, struct error *reterr)
 {
-	const char *below = cgroup->path;
-	size_t length = strlen(cgroup->mounts.subtree);
+	const char *below = mounts_below(&cgroup->mounts, cgroup->path);
 
 	cgroup->backend = cgroup->mounts.version == 2 ? &cgroup_v2 : &cgroup_v1;
 	/* In which group we are ourselves, and where a process arrives, could not be told. */
@@ -139,10 +138,9 @@ static int locate(struct cgroup *cgroup, struct error *reterr)
 				 "they have other names: run outside of the namespace, or mount "
 				 "the hierarchy inside of it and limit a child",
 				 cgroup->mounts.mount);
-	/* In a container the mount may show only a part of the hierarchy. */
-	if (length > 1 && strncmp(below, cgroup->mounts.subtree, length) == 0 &&
-	    below[length] == '/')
-		below += length;
+	/* All that the mount of a container shows: it has no name below that. */
+	if (below[0] == '\0')
+		below = cgroup->path;
 	snprintf(cgroup->name, sizeof(cgroup->name), "%s", below + 1);
 	if (snprintf(cgroup->directory, sizeof(cgroup->directory), "%s/%s", cgroup->mounts.mount,
 		     cgroup->name) >= (int)sizeof(cgroup->directory))

@@ -96,13 +96,10 @@ static int open_unit(const struct mounts_controller *mounts, const char *path,
 		     struct error *reterr)
 {
 	char directory[PATH_MAX];
-	size_t length = strlen(mounts->subtree);
 	int fd;
 
-	/* The mount may show a part of the hierarchy only. */
-	if (length > 1 && strncmp(path, mounts->subtree, length) == 0)
-		path += length;
-	if (snprintf(directory, sizeof(directory), "%s%s", mounts->mount, path) >= PATH_MAX)
+	if (snprintf(directory, sizeof(directory), "%s%s", mounts->mount,
+		     mounts_below(mounts, path)) >= PATH_MAX)
 		return error_errno(reterr, -ENAMETOOLONG, "'%.200s'", path);
 	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? error_errno(reterr, -errno, "open '%.300s'", directory) : fd;

@@ -242,3 +242,13 @@ int mounts_group_of(const char *root, pid_t pid, const char *name, unsigned vers
 	}
 	return error_set(reterr, -ENODATA, "%s: no line for the %s controller", path, name);
 }
+
+const char *mounts_below(const struct mounts_controller *controller, const char *path)
+{
+	size_t length = strlen(controller->subtree);
+
+	if (length <= 1 || strncmp(path, controller->subtree, length) != 0)
+		return path;
+	/* "/a" has nothing of "/ab". */
+	return path[length] == '/' || path[length] == '\0' ? path + length : path;
+}

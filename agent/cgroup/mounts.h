@@ -36,4 +36,10 @@ int mounts_find(const char *root, const char *name, struct mounts_controller *re
 int mounts_group_of(const char *root, pid_t pid, const char *name, unsigned version,
 		    char ret_path[PATH_MAX], struct error *reterr);
 
+/*
+ * The part of a group's path that is below the directory of the mount: "" or with
+ * "/" in front.  A path that the mount does not show comes back as it is.
+ */
+const char *mounts_below(const struct mounts_controller *controller, const char *path);
+
 #endif

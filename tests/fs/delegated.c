@@ -4,6 +4,7 @@
 #include "agent/cgroup/delegated.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/fs/tree.h"
@@ -61,6 +62,35 @@ START_TEST(one_that_is_there_stays_as_it_is)
 }
 END_TEST
 
+/* Only the job's part of the path is below such a mount, and only where it is whole names. */
+START_TEST(finds_its_unit_in_a_partial_mount)
+{
+	static const char *const shown[] = { "/system.slice", "/system.sl", PATH };
+	static const char *const units[] = {
+		"/sys/fs/cgroup/system-isobar.slice/isobard@a.service", UNIT, "/sys/fs/cgroup" };
+	char path[PATH_MAX] = "", text[PATH_MAX];
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct error error = { 0 };
+
+		snprintf(text, sizeof(text), "29 22 0:26 %s /sys/fs/cgroup rw - cgroup2 c rw\n",
+			 shown[i]);
+		tree_file("/proc/self/mountinfo", text);
+		snprintf(text, sizeof(text), "%s/cgroup.controllers", units[i]);
+		tree_file(text, "cpu\n");
+		snprintf(text, sizeof(text), "%s/job/cgroup.type", units[i]);
+		tree_file(text, "threaded\n");
+		snprintf(text, sizeof(text), "%s/.control/cgroup.type", units[i]);
+		tree_file(text, "threaded\n");
+		snprintf(text, sizeof(text), "%s/cgroup.subtree_control", units[i]);
+		tree_file(text, "\n");
+		ck_assert_msg(delegated_prepare(root, path, &error) == 0, "%s", error.text);
+		ck_assert_str_eq(path, PATH "/job");
+		has(text, "+cpu");
+	}
+}
+END_TEST
+
 /* DelegateSubgroup=, of newer systemd. */
 START_TEST(an_agent_in_a_subgroup_finds_its_unit)
 {
@@ -106,6 +136,7 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(tcase, setup, tree_end);
 	tcase_add_test(tcase, beside_the_agent_the_job_is_a_threaded_child);
 	tcase_add_test(tcase, one_that_is_there_stays_as_it_is);
+	tcase_add_test(tcase, finds_its_unit_in_a_partial_mount);
 	tcase_add_test(tcase, an_agent_in_a_subgroup_finds_its_unit);
 	tcase_add_test(tcase, without_a_unit_it_is_refused);
 	tcase_add_test(tcase, without_delegate_it_is_refused_by_name);
