@@ -104,6 +104,7 @@ int unit_open(const struct unit_config *config, struct unit **ret_unit, struct e
 	if (r == 0) {
 		unitbus_begin(unit->bus, unit->wait_ms);
 		r = find(unit, reterr);
+		unitbus_end(unit->bus);
 	}
 	if (r < 0) {
 		error_wrap(reterr, "unit %.150s", config->name);
@@ -150,12 +151,11 @@ static int failed(const struct unit *unit, int code, struct error *reterr)
 	return code;
 }
 
-int unit_group(struct unit *unit, char ret_path[PATH_MAX], struct error *reterr)
+static int ask_group(struct unit *unit, char ret_path[PATH_MAX], struct error *reterr)
 {
 	char path[UNITBUS_TEXT_BYTES], state[UNITBUS_TEXT_BYTES];
 	int r;
 
-	unitbus_begin(unit->bus, unit->wait_ms);
 	r = unitbus_text(unit->bus, UNITBUS_THIS_KIND, "ControlGroup", path, reterr);
 	if (r < 0)
 		return failed(unit, r, reterr);
@@ -169,25 +169,37 @@ int unit_group(struct unit *unit, char ret_path[PATH_MAX], struct error *reterr)
 	return error_set(reterr, -ENODEV, "unit %.150s is not running (%.40s)", unit->name, state);
 }
 
+int unit_group(struct unit *unit, char ret_path[PATH_MAX], struct error *reterr)
+{
+	int r;
+
+	unitbus_begin(unit->bus, unit->wait_ms);
+	r = ask_group(unit, ret_path, reterr);
+	unitbus_end(unit->bus);
+	return r;
+}
+
 /*
  * The answer to a question that comes after a change also says that systemd has
  * written the kernel's file: it does so before it takes the next message.
  */
-static int change(struct unit *unit, uint64_t now_ns, const struct unit_quota *quota,
-		  struct error *reterr)
+static int change(struct unit *unit, uint64_t now_ns, unsigned wait_ms,
+		  const struct unit_quota *quota, struct error *reterr)
 {
 	struct unit_quota has = { 0 };
 	int r;
 
+	unitbus_begin(unit->bus, wait_ms);
 	iso_property_tell(&unit->property, now_ns, quota->ucpu);
 	r = unitbus_set_quota(unit->bus, quota->ucpu, quota->period_us, reterr);
+	if (r == 0)
+		r = read_quota(unit, &has, reterr);
+	unitbus_end(unit->bus);
 	/* A transient one that has ended: there is nothing that systemd would write. */
 	if (r == -ENOENT) {
 		iso_property_confirm(&unit->property, ISO_PROPERTY_STEP_UCPU);
 		return 0;
 	}
-	if (r == 0)
-		r = read_quota(unit, &has, reterr);
 	if (r < 0) {
 		iso_property_fail(&unit->property, now_ns);
 		return failed(unit, r, reterr);
@@ -212,8 +224,7 @@ int unit_lower(struct unit *unit, uint64_t now_ns, uint64_t share_ucpu, uint64_t
 	case ISO_PROPERTY_RAISE:
 		break;
 	case ISO_PROPERTY_LOWER:
-		unitbus_begin(unit->bus, unit->wait_ms);
-		return change(unit, now_ns, &quota, reterr);
+		return change(unit, now_ns, unit->wait_ms, &quota, reterr);
 	case ISO_PROPERTY_WAIT:
 		return error_set(reterr, -ETIME,
 				 "unit %.150s: systemd does not answer, and may still raise its "
@@ -230,8 +241,7 @@ int unit_raise(struct unit *unit, uint64_t now_ns, uint64_t share_ucpu, uint64_t
 
 	if (iso_property_wish(&unit->property, now_ns, share_ucpu) != ISO_PROPERTY_RAISE)
 		return 0;
-	unitbus_begin(unit->bus, unit->wait_ms);
-	return change(unit, now_ns, &quota, reterr);
+	return change(unit, now_ns, unit->wait_ms, &quota, reterr);
 }
 
 int unit_look(struct unit *unit, uint64_t now_ns, struct error *reterr)
@@ -241,6 +251,7 @@ int unit_look(struct unit *unit, uint64_t now_ns, struct error *reterr)
 
 	unitbus_begin(unit->bus, unit->wait_ms);
 	r = read_quota(unit, &quota, reterr);
+	unitbus_end(unit->bus);
 	if (r < 0) {
 		iso_property_fail(&unit->property, now_ns);
 		return failed(unit, r, reterr);
@@ -251,8 +262,7 @@ int unit_look(struct unit *unit, uint64_t now_ns, struct error *reterr)
 
 int unit_set(struct unit *unit, const struct unit_quota *quota, struct error *reterr)
 {
-	unitbus_begin(unit->bus, WAIT_MS_PATIENT);
-	int r = change(unit, 0, quota, reterr);
+	int r = change(unit, 0, WAIT_MS_PATIENT, quota, reterr);
 
 	return r < 0 ? r : 0;
 }

@@ -24,8 +24,9 @@
  * Root talks to systemd's private socket, as systemctl does, so no message bus
  * has to run; others, and where that socket is missing or the environment has a
  * DBUS_SYSTEM_BUS_ADDRESS, over the system bus.
- * A lost connection (daemon-reexec) is made anew with the next call.  Each
- * call waits a bounded time, since systemd answers nobody while it reloads.
+ * Each call makes a connection and ends it when all is answered, since systemd
+ * sends all of its signals to whoever stays.  It waits a bounded time: systemd
+ * answers nobody while it reloads; then the connection is kept for the next call.
  */
 
 #define UNIT_NAME_BYTES 256

@@ -24,6 +24,7 @@ struct unitbus {
 	char *address; /* NULL: systemd's */
 	const char *kind;
 	sd_bus *bus;   /* NULL: not connected */
+	bool is_owed;  /* an answer, so what was asked may be carried out yet */
 	uint64_t end_ns;
 };
 
@@ -83,6 +84,28 @@ static uint64_t left_us(const struct unitbus *bus)
 static void disconnect(struct unitbus *bus)
 {
 	bus->bus = sd_bus_close_unref(bus->bus);
+	bus->is_owed = false;
+}
+
+/*
+ * systemd sends all of its signals to everybody on its private socket, and stops
+ * sending to anybody when one of them never reads.
+ */
+void unitbus_end(struct unitbus *bus)
+{
+	if (!bus->is_owed)
+		disconnect(bus);
+}
+
+/* The signals that have come meanwhile, which nobody waits for. */
+static int drop_signals(struct unitbus *bus)
+{
+	int r;
+
+	do {
+		r = sd_bus_process(bus->bus, NULL);
+	} while (r > 0 && left_us(bus) > 1);
+	return r;
 }
 
 static int start(sd_bus *bus, const char *address)
@@ -116,14 +139,18 @@ static int connect_in_time(struct unitbus *bus, struct error *reterr)
 	}
 	while (r >= 0) {
 		r = sd_bus_is_ready(bus->bus);
+		if (r > 0 && bus->is_owed)
+			r = drop_signals(bus) < 0 ? -ECONNRESET : 1;
 		if (r > 0)
 			return 0;
 		if (r == 0)
 			r = sd_bus_process(bus->bus, NULL);
 		if (r != 0)
 			continue;
-		if (left_us(bus) <= 1)
+		if (left_us(bus) <= 1) {
+			bus->is_owed = true;
 			return error_set(reterr, -ETIME, "systemd does not answer");
+		}
 		r = sd_bus_wait(bus->bus, left_us(bus));
 		if (r == -EINTR)
 			r = 0;
@@ -134,7 +161,8 @@ static int connect_in_time(struct unitbus *bus, struct error *reterr)
 
 static bool is_lost(int code)
 {
-	return code == -ECONNRESET || code == -ENOTCONN || code == -EPIPE || code == -ESHUTDOWN;
+	return code == -ECONNRESET || code == -ENOTCONN || code == -EPIPE || code == -ESHUTDOWN ||
+	       code == -ENOBUFS;
 }
 
 /* One call.  What it has to say is an error, or NULL. */
@@ -144,6 +172,8 @@ static int call(struct unitbus *bus, sd_bus_message *message, sd_bus_message **r
 	FREE_ERROR sd_bus_error error = SD_BUS_ERROR_NULL;
 	int r = sd_bus_call(bus->bus, message, left_us(bus), &error, ret_reply);
 
+	/* Whatever it was asked before has been answered as well. */
+	bus->is_owed = r == -ETIMEDOUT;
 	if (r >= 0)
 		return 0;
 	if (is_lost(r)) {
@@ -277,6 +307,11 @@ void unitbus_begin(struct unitbus *bus, unsigned wait_ms)
 {
 	(void)bus;
 	(void)wait_ms;
+}
+
+void unitbus_end(struct unitbus *bus)
+{
+	(void)bus;
 }
 
 int unitbus_text(struct unitbus *bus, enum unitbus_interface interface, const char *property,

@@ -24,6 +24,11 @@ void unitbus_free(struct unitbus *bus);
 
 /* From now on all calls together take so long at most. */
 void unitbus_begin(struct unitbus *bus, unsigned wait_ms);
+/*
+ * Hangs up, unless a call had no answer: it may be carried out yet, and what is
+ * asked next has to come after it, which is so on the same connection only.
+ */
+void unitbus_end(struct unitbus *bus);
 
 /* A property; -EHOSTDOWN: there is no systemd, -ETIME: no answer in time, or what it says. */
 int unitbus_text(struct unitbus *bus, enum unitbus_interface interface, const char *property,

@@ -153,10 +153,11 @@ START_TEST(a_lowering_counts_when_systemd_has_it)
 	ck_assert_int_lt(tick(job, 204300, &error), 0);
 	manager.unit->delay_ms = 0;
 	uint64_t begin_ns = clock_now_ns();
-	while (manager.unit->ucpu != 200000)
-		ck_assert_uint_lt(clock_now_ns() - begin_ns, 60 * SECOND_NS);
-	now_ns += 8 * SECOND_NS; /* it is left alone for so long at most */
-	ck_assert_int_eq(tick(job, 204300, &error), 0);
+	do {
+		ck_assert_uint_lt(clock_now_ns() - begin_ns, 20 * SECOND_NS);
+		now_ns += 8 * SECOND_NS; /* it is left alone for so long at most */
+	} while (tick(job, 204300, &error) == -ETIME);
+	ck_assert_uint_eq(manager.unit->ucpu, 200000);
 	kernel_has(20430);
 	ck_assert_int_eq(job_view(job)->enforced_ucpu, 204300);
 	job_close(job);

@@ -98,6 +98,8 @@ static void serve(int fd, struct manager_unit *unit)
 	sd_id128_t id = { .bytes = { 1 } };
 	sd_bus *bus;
 
+	unit->has_peer = true;
+	unit->peers++;
 	demand(sd_bus_new(&bus), "bus");
 	demand(sd_bus_set_fd(bus, fd, fd), "bus");
 	demand(sd_bus_set_server(bus, 1, id), "bus");
@@ -108,11 +110,15 @@ static void serve(int fd, struct manager_unit *unit)
 
 		if (r < 0 || unit->drops)
 			break;
+		for (; sd_bus_is_ready(bus) > 0 && unit->signals > 0; unit->signals--)
+			demand(sd_bus_emit_signal(bus, "/", "org.freedesktop.systemd1.Manager",
+						  "Reloading", "b", 1), "signal");
 		if (r == 0 && sd_bus_wait(bus, 20000) < 0)
 			break;
 	}
 	unit->drops = false;
 	sd_bus_close_unref(bus);
+	unit->has_peer = false;
 }
 
 void manager_start(struct manager *manager)

@@ -21,6 +21,9 @@ struct manager_unit {
 	volatile bool forgets;      /* a transient unit that has ended */
 	volatile bool drops;        /* hangs up at the next message */
 	volatile unsigned calls;    /* of SetUnitProperties */
+	volatile unsigned signals;  /* to send to the peer, which counts them down */
+	volatile unsigned peers;    /* that have connected, ever */
+	volatile bool has_peer;     /* now */
 };
 
 struct manager {

@@ -49,6 +49,14 @@ static void says(const struct error *error, const char *what)
 	ck_assert_msg(strstr(error->text, what) != NULL, "'%s' lacks '%s'", error->text, what);
 }
 
+static void has_hung_up(void)
+{
+	uint64_t begin_ns = clock_now_ns();
+
+	while (manager.unit->has_peer)
+		ck_assert_uint_lt(clock_now_ns() - begin_ns, 20 * S);
+}
+
 START_TEST(only_what_can_be_one_job_is_a_unit)
 {
 	static const struct {
@@ -225,13 +233,58 @@ END_TEST
 START_TEST(a_lost_connection_is_made_anew)
 {
 	struct unit *unit = opened();
-	uint64_t begin_ns = clock_now_ns();
 
 	manager.unit->drops = true;
-	while (manager.unit->drops)
-		ck_assert_uint_lt(clock_now_ns() - begin_ns, 20 * S);
 	ck_assert_int_eq(unit_lower(unit, S, 300 * MCPU, PERIOD, NULL), 1);
+	ck_assert(!manager.unit->drops);
 	ck_assert_uint_eq(manager.unit->ucpu, 300 * MCPU);
+	unit_close(unit);
+}
+END_TEST
+
+/* systemd fills the connections of those who stay with its signals. */
+START_TEST(nobody_stays_connected_once_all_is_answered)
+{
+	char path[PATH_MAX];
+	struct unit *unit = opened();
+
+	has_hung_up();
+	ck_assert_uint_eq(manager.unit->peers, 1);
+	ck_assert_int_eq(unit_lower(unit, S, 300 * MCPU, PERIOD, NULL), 1);
+	has_hung_up();
+	ck_assert_int_eq(unit_raise(unit, S, 900 * MCPU, PERIOD, NULL), 1);
+	has_hung_up();
+	ck_assert_int_eq(unit_look(unit, S, NULL), 0);
+	has_hung_up();
+	ck_assert_int_eq(unit_group(unit, path, NULL), -ENODEV);
+	has_hung_up();
+	manager.unit->refuses = true;
+	ck_assert_int_lt(unit_lower(unit, S, 300 * MCPU, PERIOD, NULL), 0);
+	has_hung_up();
+	ck_assert_uint_eq(manager.unit->peers, 6);
+	unit_close(unit);
+}
+END_TEST
+
+START_TEST(what_was_not_answered_stays_before_what_comes_next)
+{
+	struct unit *unit = opened();
+	struct error error = { 0 };
+	unsigned peers;
+
+	has_hung_up();
+	manager.unit->delay_ms = 500;
+	ck_assert_int_eq(unit_lower(unit, S, 500 * MCPU, PERIOD, &error), -ETIME);
+	peers = manager.unit->peers;
+	ck_assert(manager.unit->has_peer);
+	manager.unit->delay_ms = 0;
+	manager.unit->signals = 300;
+	for (uint64_t begin_ns = clock_now_ns(); manager.unit->signals > 0;)
+		ck_assert_uint_lt(clock_now_ns() - begin_ns, 20 * S);
+	ck_assert_int_eq(unit_lower(unit, 3 * S, 300 * MCPU, PERIOD, &error), 1);
+	ck_assert_uint_eq(manager.unit->peers, peers);
+	ck_assert_uint_eq(manager.unit->ucpu, 300 * MCPU);
+	has_hung_up();
 	unit_close(unit);
 }
 END_TEST
@@ -280,6 +333,8 @@ Suite *test_suite(void)
 	tcase_add_test(bus, one_that_systemd_has_forgotten_has_no_quota_to_lower);
 	tcase_add_test(bus, what_others_set_is_seen_when_looked_at);
 	tcase_add_test(bus, a_lost_connection_is_made_anew);
+	tcase_add_test(bus, nobody_stays_connected_once_all_is_answered);
+	tcase_add_test(bus, what_was_not_answered_stays_before_what_comes_next);
 	tcase_add_test(bus, nobody_there_is_said_at_once);
 	tcase_add_test(bus, puts_back_what_was_found);
 	suite_add_tcase(suite, bus);
