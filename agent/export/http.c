@@ -21,6 +21,13 @@
 
 #define ADDRESS_BYTES 96
 
+/* A connection, and when it began or was answered last; NULL: free. */
+struct client {
+	struct MHD_Connection *connection;
+	uint64_t since_ns;
+	bool is_ended; /* by us; the library learns it from the socket */
+};
+
 struct http {
 	struct loop_source source, timer;
 	struct loop *loop;
@@ -28,6 +35,8 @@ struct http {
 	http_fn *fn;
 	void *context;
 	bool is_loopback;
+	uint64_t patience_ns;
+	struct client clients[HTTP_CLIENTS_MAX];
 	char address[ADDRESS_BYTES];
 };
 
@@ -162,15 +171,79 @@ static void on_complaint(void *context, const char *format, va_list ap)
 	log_debug("http: %s", text);
 }
 
+static void on_connection(void *context, struct MHD_Connection *connection, void **ret_client,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	struct http *http = context;
+	struct client *client = *ret_client;
+
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED && client != NULL)
+		client->connection = NULL;
+	if (code != MHD_CONNECTION_NOTIFY_STARTED)
+		return;
+	for (unsigned i = 0; i < HTTP_CLIENTS_MAX; i++) {
+		if (http->clients[i].connection != NULL)
+			continue;
+		http->clients[i] = (struct client){
+			.connection = connection,
+			.since_ns = clock_now_ns(),
+		};
+		*ret_client = &http->clients[i];
+		return;
+	}
+}
+
+static void on_completed(void *context, struct MHD_Connection *connection, void **state,
+			 enum MHD_RequestTerminationCode code)
+{
+	const union MHD_ConnectionInfo *info =
+	    MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct client *client = info != NULL ? info->socket_context : NULL;
+
+	(void)context;
+	(void)state;
+	(void)code;
+	if (client != NULL)
+		client->since_ns = clock_now_ns();
+}
+
+/* Hangs up on those who have had their time; returns when the next one will have. */
+static uint64_t end_slow(struct http *http)
+{
+	uint64_t now_ns = clock_now_ns(), next_ns = UINT64_MAX;
+
+	for (unsigned i = 0; i < HTTP_CLIENTS_MAX; i++) {
+		struct client *client = &http->clients[i];
+		uint64_t until_ns = client->since_ns + http->patience_ns;
+
+		if (client->connection == NULL || client->is_ended)
+			continue;
+		if (until_ns > now_ns) {
+			next_ns = until_ns < next_ns ? until_ns : next_ns;
+			continue;
+		}
+		const union MHD_ConnectionInfo *info =
+		    MHD_get_connection_info(client->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+		if (info != NULL)
+			(void)shutdown(info->connect_fd, SHUT_RDWR);
+		client->is_ended = true;
+	}
+	return next_ns;
+}
+
 /* Lets the library do what there is to do, and comes back when it wants to. */
 static void turn(struct http *http)
 {
 	MHD_UNSIGNED_LONG_LONG wait_ms;
 
 	(void)MHD_run(http->daemon);
-	bool has_wait = MHD_get_timeout(http->daemon, &wait_ms) == MHD_YES;
-	(void)timer_arm(http->timer.fd,
-			has_wait ? clock_now_ns() + wait_ms * 1000000u : UINT64_MAX);
+	uint64_t next_ns = end_slow(http);
+	if (MHD_get_timeout(http->daemon, &wait_ms) == MHD_YES) {
+		uint64_t at_ns = clock_now_ns() + wait_ms * 1000000u;
+
+		next_ns = at_ns < next_ns ? at_ns : next_ns;
+	}
+	(void)timer_arm(http->timer.fd, next_ns);
 }
 
 static void on_socket(struct loop_source *source, short revents)
@@ -281,6 +354,8 @@ int http_open(const struct http_config *config, struct loop *loop, struct http *
 	http->loop = loop;
 	http->fn = config->fn;
 	http->context = config->context;
+	http->patience_ns =
+	    config->patience_ns != 0 ? config->patience_ns : HTTP_PATIENCE_S * UINT64_C(1000000000);
 	http->source = (struct loop_source){ .fd = -1, .events = ZMQ_POLLIN, .fn = on_socket };
 	http->timer = (struct loop_source){ .fd = -1, .events = ZMQ_POLLIN, .fn = on_timer };
 	int r = open_socket(http, config->listen, &fd, reterr);
@@ -290,6 +365,8 @@ int http_open(const struct http_config *config, struct loop *loop, struct http *
 		    MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, http,
 		    MHD_OPTION_EXTERNAL_LOGGER, on_complaint, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
 		    MHD_OPTION_CONNECTION_LIMIT, HTTP_CLIENTS_MAX,
+		    MHD_OPTION_PER_IP_CONNECTION_LIMIT, HTTP_SAME_MAX, MHD_OPTION_NOTIFY_CONNECTION,
+		    on_connection, http, MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
 		    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_MEMORY_BYTES,
 		    MHD_OPTION_CONNECTION_TIMEOUT, HTTP_SILENCE_S, MHD_OPTION_END);
 		r = http->daemon != NULL ? watch(http, reterr)

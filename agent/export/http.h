@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "agent/base/error.h"
 
@@ -13,13 +14,17 @@ struct loop;
 /*
  * A small web server in the program's loop (libmicrohttpd does the protocol): it
  * answers GET and HEAD, from memory, and no body of a request is read.  At most
- * HTTP_CLIENTS_MAX connections, each with HTTP_MEMORY_BYTES for the request and
- * HTTP_SILENCE_S without a word.
+ * HTTP_CLIENTS_MAX connections, and from one address HTTP_SAME_MAX, so that nobody
+ * keeps out the others; behind a loopback address or a proxy all are one.  Each has
+ * HTTP_MEMORY_BYTES for the request and HTTP_SILENCE_S without a word, and must have
+ * its answer HTTP_PATIENCE_S after it began or got the one before, however it dawdles.
  */
 
 #define HTTP_CLIENTS_MAX  32u
+#define HTTP_SAME_MAX	  24u
 #define HTTP_MEMORY_BYTES (16u * 1024u)
 #define HTTP_SILENCE_S	  10u
+#define HTTP_PATIENCE_S	  30u
 
 struct http_reply {
 	unsigned status;
@@ -35,6 +40,7 @@ struct http_config {
 	const char *listen; /* "127.0.0.1:7700", "[::1]:7700"; port 0: any */
 	http_fn *fn;
 	void *context;
+	uint64_t patience_ns; /* 0: HTTP_PATIENCE_S */
 };
 
 /*

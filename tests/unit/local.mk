@@ -10,6 +10,12 @@ include tests/unit/train.mk
 unit_tests += %D%/cluster_conf %D%/registry %D%/registry_file
 unit_tests += %D%/admin %D%/conf %D%/control %D%/link %D%/opjson %D%/peers %D%/reload %D%/status
 unit_tests += %D%/metrics %D%/statuspage
+if WITH_EXPORTER
+unit_tests += %D%/http
+%C%_http_SOURCES = %D%/http.c $(web_server)
+%C%_http_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS)
+%C%_http_LDADD = $(test_libs) $(MICROHTTPD_LIBS)
+endif
 unit_tests += %D%/directory %D%/gnuplot %D%/log %D%/man %D%/wholefile
 EXTRA_DIST += %D%/badconf
 
