@@ -253,6 +253,7 @@ int unit_look(struct unit *unit, uint64_t now_ns, struct error *reterr)
 	r = read_quota(unit, &quota, reterr);
 	unitbus_end(unit->bus);
 	if (r < 0) {
+		iso_property_doubt(&unit->property);
 		iso_property_fail(&unit->property, now_ns);
 		return failed(unit, r, reterr);
 	}

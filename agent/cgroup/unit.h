@@ -92,7 +92,10 @@ int unit_lower(struct unit *unit, uint64_t now_ns, uint64_t share_ucpu, uint64_t
 int unit_raise(struct unit *unit, uint64_t now_ns, uint64_t share_ucpu, uint64_t period_us,
 	       struct error *reterr);
 
-/* Reads the quota again, since others may have set it: when the kernel's file was changed. */
+/*
+ * Reads the quota again, since others may have set it: when the kernel's file was
+ * changed.  -errno: unit_bound_ucpu() is UINT64_MAX until systemd has answered.
+ */
 int unit_look(struct unit *unit, uint64_t now_ns, struct error *reterr);
 
 /* Sets any quota, with a longer wait: at the end. */

@@ -263,8 +263,9 @@ static void reopen(struct job *job, uint64_t now_ns)
 	if (job_locate(job, &error) < 0 && job->trouble[0] == '\0')
 		return;
 	job_unit_look(job, now_ns);
-	if (job_unit_prepare(job, now_ns, &error) < 0 ||
-	    open_cgroup(job, job->conf->floor_ucpu, &error) < 0) {
+	/* Even if systemd does not answer: then the group is limited, and the rest is uncertain. */
+	(void)job_unit_prepare(job, now_ns, NULL);
+	if (open_cgroup(job, job->conf->floor_ucpu, &error) < 0) {
 		if (job->trouble[0] != '\0')
 			snprintf(job->trouble, sizeof(job->trouble), "%.255s", error.text);
 		job->cgroup = gone;

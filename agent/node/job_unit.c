@@ -127,8 +127,8 @@ void job_unit_look(struct job *job, uint64_t now_ns)
 {
 	if (job->unit == NULL)
 		return;
-	job->drift_count = cgroup_drift_count(job->cgroup);
-	(void)told(job, unit_look(job->unit, now_ns, NULL));
+	if (told(job, unit_look(job->unit, now_ns, NULL)) == 0)
+		job->drift_count = cgroup_drift_count(job->cgroup);
 }
 
 int job_unit_leave(struct job *job, struct error *reterr)

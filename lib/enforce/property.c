@@ -70,6 +70,13 @@ void iso_property_confirm(struct iso_property *property, uint64_t value_ucpu)
 	assert_valid(property);
 }
 
+void iso_property_doubt(struct iso_property *property)
+{
+	assert_valid(property);
+	property->bound_ucpu = ISO_PROPERTY_UNLIMITED;
+	assert_valid(property);
+}
+
 void iso_property_fail(struct iso_property *property, uint64_t now_ns)
 {
 	assert_valid(property);

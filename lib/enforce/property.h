@@ -54,6 +54,9 @@ void iso_property_tell(struct iso_property *property, uint64_t now_ns, uint64_t 
 /* It answered, and all it was told before is past: this is the value it has. */
 void iso_property_confirm(struct iso_property *property, uint64_t value_ucpu);
 
+/* Others may have set it: any value, until it answers. */
+void iso_property_doubt(struct iso_property *property);
+
 /* There was no answer: the bound stays, and it is left alone for a while. */
 void iso_property_fail(struct iso_property *property, uint64_t now_ns);
 

@@ -195,6 +195,31 @@ START_TEST(a_quota_set_by_others_is_set_again)
 }
 END_TEST
 
+START_TEST(a_quota_that_cannot_be_asked_for_may_be_anything)
+{
+	struct error error = { 0 };
+	struct job *job = limited();
+	uint64_t begin_ns = clock_now_ns();
+
+	manager.unit->ucpu = UINT64_MAX;
+	group_write_limit("job", -1, 100000);
+	manager.unit->delay_ms = 1500;
+	ck_assert_int_eq(tick(job, SHARE, &error), -ETIME);
+	/* The kernel's file has been put right, but a reload would undo it. */
+	kernel_has(SHARE_US);
+	ck_assert_int_eq(job_view(job)->enforced_ucpu, INT64_MAX);
+	manager.unit->delay_ms = 0;
+	do {
+		ck_assert_uint_lt(clock_now_ns() - begin_ns, 20 * SECOND_NS);
+		now_ns += 8 * SECOND_NS;
+	} while (tick(job, SHARE, &error) == -ETIME);
+	ck_assert_uint_eq(manager.unit->ucpu, KEPT);
+	kernel_has(SHARE_US);
+	ck_assert_int_eq(job_view(job)->enforced_ucpu, SHARE);
+	job_close(job);
+}
+END_TEST
+
 START_TEST(the_share_of_a_stopped_unit_is_free_once_systemd_knows)
 {
 	struct error error = { 0 };
@@ -222,6 +247,33 @@ START_TEST(the_share_of_a_stopped_unit_is_free_once_systemd_knows)
 	kernel_has(SHARE_US);
 	ck_assert_uint_eq(manager.unit->ucpu, KEPT);
 	ck_assert_str_ne(state_of(job, &reason), "gone");
+	job_close(job);
+}
+END_TEST
+
+/* A transient unit is a new one each time, without a quota. */
+START_TEST(one_made_anew_while_systemd_hangs_is_limited_and_uncertain)
+{
+	struct error error = { 0 };
+	struct job *job = limited();
+	uint64_t begin_ns;
+
+	ck_assert_int_eq(rmdir(directory), 0);
+	ck_assert_int_eq(tick(job, SHARE, &error), 0);
+	manager.unit->ucpu = UINT64_MAX;
+	group_make("job");
+	manager.unit->delay_ms = 1500;
+	begin_ns = clock_now_ns();
+	ck_assert_int_eq(tick(job, SHARE, &error), -ETIME);
+	kernel_has(SHARE_US);
+	ck_assert_int_eq(job_view(job)->enforced_ucpu, INT64_MAX);
+	manager.unit->delay_ms = 0;
+	do {
+		ck_assert_uint_lt(clock_now_ns() - begin_ns, 20 * SECOND_NS);
+		now_ns += 8 * SECOND_NS;
+	} while (tick(job, SHARE, &error) == -ETIME);
+	ck_assert_uint_eq(manager.unit->ucpu, KEPT);
+	ck_assert_int_eq(job_view(job)->enforced_ucpu, SHARE);
 	job_close(job);
 }
 END_TEST
@@ -289,7 +341,9 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_lowering_counts_when_systemd_has_it);
 	tcase_add_test(tcase, a_systemd_that_is_slow_at_the_start_is_waited_for);
 	tcase_add_test(tcase, a_quota_set_by_others_is_set_again);
+	tcase_add_test(tcase, a_quota_that_cannot_be_asked_for_may_be_anything);
 	tcase_add_test(tcase, the_share_of_a_stopped_unit_is_free_once_systemd_knows);
+	tcase_add_test(tcase, one_made_anew_while_systemd_hangs_is_limited_and_uncertain);
 	tcase_add_test(tcase, a_unit_that_does_not_run_yet_is_gone);
 	tcase_add_test(tcase, restore_puts_back_what_was_there_before_the_first_agent);
 	tcase_add_test(tcase, a_dry_run_tells_systemd_nothing);

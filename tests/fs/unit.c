@@ -230,6 +230,24 @@ START_TEST(what_others_set_is_seen_when_looked_at)
 }
 END_TEST
 
+START_TEST(what_cannot_be_looked_at_may_be_anything)
+{
+	struct unit *unit = opened();
+	struct error error = { 0 };
+
+	ck_assert_int_eq(unit_lower(unit, S, 300 * MCPU, PERIOD, NULL), 1);
+	manager.unit->ucpu = UINT64_MAX;
+	manager.unit->delay_ms = 400;
+	ck_assert_int_eq(unit_look(unit, S, &error), -ETIME);
+	ck_assert_uint_eq(unit_bound_ucpu(unit), UINT64_MAX);
+	manager.unit->delay_ms = 0;
+	ck_assert_int_eq(unit_lower(unit, 3 * S, 500 * MCPU, PERIOD, NULL), 1);
+	ck_assert_uint_eq(manager.unit->ucpu, 500 * MCPU);
+	ck_assert_uint_eq(unit_bound_ucpu(unit), 500 * MCPU);
+	unit_close(unit);
+}
+END_TEST
+
 START_TEST(a_lost_connection_is_made_anew)
 {
 	struct unit *unit = opened();
@@ -332,6 +350,7 @@ Suite *test_suite(void)
 	tcase_add_test(bus, a_value_that_is_not_taken_is_an_error);
 	tcase_add_test(bus, one_that_systemd_has_forgotten_has_no_quota_to_lower);
 	tcase_add_test(bus, what_others_set_is_seen_when_looked_at);
+	tcase_add_test(bus, what_cannot_be_looked_at_may_be_anything);
 	tcase_add_test(bus, a_lost_connection_is_made_anew);
 	tcase_add_test(bus, nobody_stays_connected_once_all_is_answered);
 	tcase_add_test(bus, what_was_not_answered_stays_before_what_comes_next);

@@ -86,6 +86,23 @@ START_TEST(without_an_answer_the_higher_one_counts)
 }
 END_TEST
 
+START_TEST(what_others_may_have_set_is_lowered_however_low_it_was)
+{
+	struct iso_property property;
+
+	iso_property_init(&property);
+	iso_property_confirm(&property, 300 * MCPU);
+	iso_property_doubt(&property);
+	ck_assert_uint_eq(property.bound_ucpu, ISO_PROPERTY_UNLIMITED);
+	ck_assert_int_eq(iso_property_wish(&property, 0, 500 * MCPU), ISO_PROPERTY_LOWER);
+	iso_property_fail(&property, 0);
+	ck_assert_int_eq(iso_property_wish(&property, 0, 500 * MCPU), ISO_PROPERTY_WAIT);
+	ck_assert_int_eq(iso_property_wish(&property, S, 500 * MCPU), ISO_PROPERTY_LOWER);
+	iso_property_confirm(&property, 500 * MCPU);
+	ck_assert_int_eq(iso_property_wish(&property, S, 500 * MCPU), ISO_PROPERTY_KEEP);
+}
+END_TEST
+
 START_TEST(pause_doubles_up_to_its_most)
 {
 	struct iso_property property;
@@ -118,8 +135,14 @@ START_TEST(whatever_the_manager_does_its_value_is_within_the_bound)
 	iso_property_init(&property);
 	for (uint64_t now_ns = 0; now_ns < 300 * S; now_ns += S / 4) {
 		uint64_t share_ucpu = 10000 + iso_rng_below(&rng, 4000 * MCPU);
-		enum iso_property_wish wish = iso_property_wish(&property, now_ns, share_ucpu);
+		enum iso_property_wish wish;
 
+		/* Somebody else's value, which is noticed at the kernel's file. */
+		if (iso_rng_below(&rng, 16) == 0) {
+			value_ucpu = ISO_PROPERTY_UNLIMITED;
+			iso_property_doubt(&property);
+		}
+		wish = iso_property_wish(&property, now_ns, share_ucpu);
 		if (wish == ISO_PROPERTY_LOWER || wish == ISO_PROPERTY_RAISE) {
 			uint64_t told_ucpu = iso_property_of(share_ucpu);
 
@@ -164,6 +187,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, lowering_is_never_delayed_and_small_ones_need_no_call);
 	tcase_add_test(tcase, raising_waits_for_a_second_and_for_enough);
 	tcase_add_test(tcase, without_an_answer_the_higher_one_counts);
+	tcase_add_test(tcase, what_others_may_have_set_is_lowered_however_low_it_was);
 	tcase_add_test(tcase, pause_doubles_up_to_its_most);
 	tcase_add_loop_test(tcase, whatever_the_manager_does_its_value_is_within_the_bound, 0,
 			    test_runs(20));
