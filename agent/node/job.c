@@ -251,10 +251,12 @@ static void reopen(struct job *job, uint64_t now_ns)
 
 	bool is_there = access(cgroup_directory(gone), F_OK) == 0;
 
-	if (!is_there)
+	if (!is_there) {
 		job->trouble[0] = '\0';
-	else if (job->trouble[0] == '\0')
+	} else if (job->trouble[0] == '\0') {
 		snprintf(job->trouble, sizeof(job->trouble), "there again, but not limited yet");
+		job->reopen_at_ns = 0; /* a pause is between failures only */
+	}
 	/* Where nothing is to be made or asked for, looking is cheap, and each tick does. */
 	bool is_path = job->conf->cgroup[0] != '\0' && !job->conf->create_cgroup;
 	if (now_ns < job->reopen_at_ns || (!is_there && is_path))

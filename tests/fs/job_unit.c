@@ -251,6 +251,25 @@ START_TEST(the_share_of_a_stopped_unit_is_free_once_systemd_knows)
 }
 END_TEST
 
+START_TEST(one_that_is_there_again_is_limited_at_the_next_look)
+{
+	struct error error = { 0 };
+	const char *reason;
+	struct job *job = limited();
+
+	ck_assert_int_eq(rmdir(directory), 0);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(tick(job, SHARE, &error), 0);
+	group_make("job");
+	/* Much sooner than it asks systemd for its group again. */
+	now_ns += SECOND_NS / 20 - SECOND_NS;
+	ck_assert_int_eq(tick(job, SHARE, &error), 0);
+	kernel_has(SHARE_US);
+	ck_assert_str_ne(state_of(job, &reason), "gone");
+	job_close(job);
+}
+END_TEST
+
 /* A transient unit is a new one each time, without a quota. */
 START_TEST(one_made_anew_while_systemd_hangs_is_limited_and_uncertain)
 {
@@ -343,6 +362,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_quota_set_by_others_is_set_again);
 	tcase_add_test(tcase, a_quota_that_cannot_be_asked_for_may_be_anything);
 	tcase_add_test(tcase, the_share_of_a_stopped_unit_is_free_once_systemd_knows);
+	tcase_add_test(tcase, one_that_is_there_again_is_limited_at_the_next_look);
 	tcase_add_test(tcase, one_made_anew_while_systemd_hangs_is_limited_and_uncertain);
 	tcase_add_test(tcase, a_unit_that_does_not_run_yet_is_gone);
 	tcase_add_test(tcase, restore_puts_back_what_was_there_before_the_first_agent);
