@@ -61,6 +61,9 @@ static bool holds(const char *outer, const char *inner)
 	       (inner[length] == '\0' || inner[length] == '/');
 }
 
+/* Reading all of them would hold up a tick, and nobody counts so far. */
+#define NAMED_MAX 1000u
+
 /* Who would have been hit, to the end of a refusal. */
 static int name_processes(const struct cgroup *cgroup, int code, struct error *reterr)
 {
@@ -69,11 +72,12 @@ static int name_processes(const struct cgroup *cgroup, int code, struct error *r
 
 	if (reterr == NULL)
 		return code;
-	cgroup_processes(cgroup->root, cgroup->directory, &processes);
+	cgroup_processes(cgroup->root, cgroup->directory, NAMED_MAX, &processes);
 	used = strlen(reterr->text);
 	snprintf(reterr->text + used, sizeof(reterr->text) - used,
-		 "; it holds %u processes%s%.160s",
-		 (unsigned)processes.count, processes.count > 0 ? ": " : "", processes.names);
+		 "; it holds %s%u processes%s%.160s",
+		 processes.is_partial ? "at least " : "", (unsigned)processes.count,
+		 processes.count > 0 ? ": " : "", processes.names);
 	return code;
 }
 
@@ -82,12 +86,14 @@ static void warn_forced(const struct cgroup *cgroup, const char *what)
 {
 	struct cgroup_processes processes;
 
-	cgroup_processes(cgroup->root, cgroup->directory, &processes);
-	log_warn("cgroup %s: %s, and is limited since force-cgroup says so: %u processes: %s",
-		 cgroup->path, what, (unsigned)processes.count, processes.names);
+	cgroup_processes(cgroup->root, cgroup->directory, NAMED_MAX, &processes);
+	log_warn("cgroup %s: %s, and is limited since force-cgroup says so: %s%u processes: %s",
+		 cgroup->path, what, processes.is_partial ? "at least " : "",
+		 (unsigned)processes.count, processes.names);
 }
 
-static int refuse_dangerous(const struct cgroup *cgroup, bool force, struct error *reterr)
+static int refuse_dangerous(const struct cgroup *cgroup, const struct cgroup_config *config,
+			    struct error *reterr)
 {
 	const char *last = strrchr(cgroup->path, '/') + 1;
 	bool is_slice, is_own;
@@ -100,8 +106,8 @@ static int refuse_dangerous(const struct cgroup *cgroup, bool force, struct erro
 	is_slice = !cgroup->is_unit && length > 6 && strcmp(last + length - 6, ".slice") == 0;
 	is_own = mounts_group_of(cgroup->root, 0, "cpu", cgroup->backend->version, own, NULL) ==
 			 0 && holds(cgroup->path, own);
-	if (force) {
-		if (is_slice || is_own)
+	if (config->force) {
+		if (!config->is_again && (is_slice || is_own))
 			warn_forced(cgroup, is_own ? "it holds the agent itself" : "it is a slice");
 		return 0;
 	}
@@ -381,7 +387,7 @@ int cgroup_open(const struct cgroup_config *config, struct cgroup **ret_cgroup,
 	if (result == 0)
 		result = locate(cgroup, reterr);
 	if (result == 0)
-		result = refuse_dangerous(cgroup, config->force, reterr);
+		result = refuse_dangerous(cgroup, config, reterr);
 	if (result == 0)
 		result = open_directory(cgroup, config, reterr);
 	if (result == 0)

@@ -76,6 +76,7 @@ struct cgroup_config {
 	bool dry_run;
 	bool force;                  /* manage a slice or the agent's own group all the same */
 	bool is_unit;                /* systemd writes its limit too: may be a slice, see below */
+	bool is_again;               /* of this process: what is dangerous has been warned of */
 	bool may_be_absent;          /* a group that is not there is opened as one that has gone */
 	const struct cgroup_limit *original; /* what to put back at the end; NULL: what is there */
 	const struct cgroup_writer *writer; /* NULL: ourselves; borrowed until cgroup_close() */
@@ -182,15 +183,17 @@ int cgroup_stat(struct cgroup *cgroup, struct cgroup_stat *ret_stat, struct erro
 /*
  * The processes in a group and below it, with the names of the first few, for
  * a person: "sh (812), make (900), ...".  None where there is no such group.
- * root: as in struct cgroup_config, "" on a real host.
+ * root: as in struct cgroup_config, "" on a real host.  Stops after so many: for
+ * each a file is read.
  */
 #define CGROUP_PROCESSES_SHOWN 10u
 struct cgroup_processes {
 	uint32_t count;
+	bool is_partial; /* there may be more */
 	char names[256];
 };
 
-void cgroup_processes(const char *root, const char *directory,
+void cgroup_processes(const char *root, const char *directory, uint32_t most,
 		      struct cgroup_processes *ret_processes);
 
 /* Whether any process lives in it or below. */

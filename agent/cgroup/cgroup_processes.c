@@ -10,12 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PROCESSES_MAX 100000u /* a count beyond that is no help to anybody */
-
 struct walk {
 	const char *root;
 	bool is_threaded; /* the uppermost group is: all below are, and list threads only */
 	unsigned shown;
+	uint32_t looked, most; /* at files: one each */
 	struct cgroup_processes *out;
 };
 
@@ -48,6 +47,7 @@ static void take(struct walk *walk, unsigned long pid)
 	size_t used = strlen(out->names);
 	char name[32];
 
+	walk->looked++;
 	if (!read_name(walk->root, pid, name))
 		return;
 	out->count++;
@@ -73,7 +73,7 @@ static bool take_all(struct walk *walk, int dir_fd, const char *file)
 		return false;
 	}
 	errno = 0;
-	while (walk->out->count < PROCESSES_MAX && fscanf(stream, "%lu", &pid) == 1)
+	while (walk->looked < walk->most && fscanf(stream, "%lu", &pid) == 1)
 		take(walk, pid);
 	/* In a threaded group cgroup.procs opens, and the read says EOPNOTSUPP. */
 	bool is_read = ferror(stream) == 0;
@@ -92,7 +92,7 @@ static void walk_below(struct walk *walk, int dir_fd, unsigned depth)
 	else if (!take_all(walk, dir_fd, "cgroup.procs") && depth == 0)
 		walk->is_threaded = take_all(walk, dir_fd, "cgroup.threads");
 	directory = depth < CGROUP_DEPTH_MAX ? cgroup_opendir(dir_fd) : NULL;
-	while (directory != NULL && walk->out->count < PROCESSES_MAX &&
+	while (directory != NULL && walk->looked < walk->most &&
 	       (entry = readdir(directory)) != NULL) {
 		if (entry->d_type != DT_DIR || strcmp(entry->d_name, ".") == 0 ||
 		    strcmp(entry->d_name, "..") == 0)
@@ -107,13 +107,14 @@ static void walk_below(struct walk *walk, int dir_fd, unsigned depth)
 		closedir(directory);
 }
 
-void cgroup_processes(const char *root, const char *directory,
+void cgroup_processes(const char *root, const char *directory, uint32_t most,
 		      struct cgroup_processes *ret_processes)
 {
-	struct walk walk = { .root = root, .out = ret_processes };
+	struct walk walk = { .root = root, .most = most, .out = ret_processes };
 	CGROUP_CLOSE_FD int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	*ret_processes = (struct cgroup_processes){ 0 };
 	if (fd >= 0)
 		walk_below(&walk, fd, 0);
+	ret_processes->is_partial = walk.looked == most;
 }

@@ -64,14 +64,17 @@ static void check_limit_file(struct preflight *preflight, const struct cgroup *c
 			      "%.150s: %s", path, strerror(errno));
 }
 
+/* A count beyond that is no help to anybody. */
+#define COUNTED_MAX 100000u
+
 static void check_processes(struct preflight *preflight, const struct cgroup *cgroup)
 {
 	struct cgroup_processes processes;
 
-	cgroup_processes("", cgroup_directory(cgroup), &processes);
-	preflight_say(preflight, "processes", PREFLIGHT_OK, NULL, "%u would be limited%s%.140s",
-		      (unsigned)processes.count, processes.count > 0 ? ": " : "",
-		      processes.names);
+	cgroup_processes("", cgroup_directory(cgroup), COUNTED_MAX, &processes);
+	preflight_say(preflight, "processes", PREFLIGHT_OK, NULL, "%s%u would be limited%s%.140s",
+		      processes.is_partial ? "at least " : "", (unsigned)processes.count,
+		      processes.count > 0 ? ": " : "", processes.names);
 }
 
 static void check_group(struct preflight *preflight, const struct conf *conf, const char *path)

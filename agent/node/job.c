@@ -49,6 +49,7 @@ static int open_cgroup(struct job *job, uint64_t first_ucpu, struct error *reter
 		.create = job->conf->create_cgroup,
 		.force = job->conf->force_cgroup,
 		.is_unit = job->unit != NULL,
+		.is_again = job->cgroup != NULL,
 		.may_be_absent = job->absent[0] != '\0',
 		.dry_run = job->conf->dry_run,
 		.writer = job->guard != NULL ? guard_client_writer(job->guard) : NULL,

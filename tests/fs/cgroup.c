@@ -337,10 +337,17 @@ START_TEST(knows_the_processes_of_a_group)
 	}
 	tree_file(V2 "/job/cgroup.procs", procs);
 	snprintf(directory, sizeof(directory), "%s" V2 "/job", root);
-	cgroup_processes(root, directory, &processes);
+	cgroup_processes(root, directory, 100, &processes);
 	ck_assert_uint_eq(processes.count, 12);
+	ck_assert(!processes.is_partial);
 	ck_assert_ptr_nonnull(strstr(processes.names, "a-name-longer-th (10), ..."));
 	ck_assert_ptr_null(strstr(processes.names, "(11)"));
+
+	/* And no more of them than is asked for. */
+	cgroup_processes(root, directory, 2, &processes);
+	ck_assert_uint_eq(processes.count, 2);
+	ck_assert(processes.is_partial);
+	ck_assert_ptr_null(strstr(processes.names, "(3)"));
 
 	/* A threaded group has no list of processes; what counts is who leads its threads. */
 	process(20, 20, "leader");
@@ -348,12 +355,12 @@ START_TEST(knows_the_processes_of_a_group)
 	tree_file(V2 "/threads/cgroup.threads", "20\n21\n");
 	tree_file(V2 "/threads/below/cgroup.threads", "30\n");
 	snprintf(directory, sizeof(directory), "%s" V2 "/threads", root);
-	cgroup_processes(root, directory, &processes);
+	cgroup_processes(root, directory, 100, &processes);
 	ck_assert_uint_eq(processes.count, 2);
 	ck_assert_str_eq(processes.names, "leader (20), ? (30)");
 
 	snprintf(directory, sizeof(directory), "%s" V2 "/none", root);
-	cgroup_processes(root, directory, &processes);
+	cgroup_processes(root, directory, 100, &processes);
 	ck_assert_uint_eq(processes.count, 0);
 	ck_assert_str_eq(processes.names, "");
 }

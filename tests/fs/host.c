@@ -480,9 +480,9 @@ START_TEST(limits_a_threaded_group_like_others)
 	ck_assert_int_eq(cgroup_populated(cgroup, &is_populated, &error), 0);
 	ck_assert(is_populated);
 	/* Its list of processes cannot be read, that of its threads can. */
-	cgroup_processes("", directory, &processes);
+	cgroup_processes("", directory, 1000, &processes);
 	ck_assert_uint_eq(processes.count, 1);
-	cgroup_processes("", parent, &processes);
+	cgroup_processes("", parent, 1000, &processes);
 	ck_assert_uint_eq(processes.count, 1);
 	ck_assert_int_eq(cgroup_leave(cgroup, &error), 0);
 	assert_kernel_has(cgroup, -1, 100000);
