@@ -43,6 +43,7 @@ struct guard_client {
 	unsigned rush;
 	uint32_t lowered_seen;
 	bool is_sticky;
+	pid_t outdated; /* one that stays all the same, which has been said; 0: none */
 	bool has_lowered;
 	struct cgroup_limit lowered;
 };
@@ -177,8 +178,14 @@ static int meet(struct guard_client *client, struct error *reterr)
 	/* It outlived an agent: its lease is ours. */
 	if (reply.deadline_ns > client->deadline_ns)
 		client->deadline_ns = reply.deadline_ns;
-	if (guard_is_outdated(&client->process) || !guard_has_settings(&reply, &client->config))
+	bool is_outdated = guard_is_outdated(&client->process);
+	if (guard_is_replaced(&reply, &client->config, is_outdated))
 		return error_set(reterr, -EUCLEAN, "its program or its settings are others by now");
+	if (is_outdated && client->outdated != client->process.pid)
+		log_warn("guard: process %d: its program is another by now, but its watchdog "
+			 "cannot be disarmed: it stays until the next boot",
+			 (int)client->process.pid);
+	client->outdated = is_outdated ? client->process.pid : 0;
 	return 0;
 }
 

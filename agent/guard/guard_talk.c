@@ -83,7 +83,7 @@ int guard_talk(int fd, struct guard_request *request, int passed_fd, uint64_t pa
 	return 0;
 }
 
-bool guard_has_settings(const struct guard_reply *reply, const struct guard_client_config *config)
+static bool has_settings(const struct guard_reply *reply, const struct guard_client_config *config)
 {
 	const char *watchdog = config->watchdog;
 	uint64_t hash = watchdog[0] != '\0' ? iso_checksum(watchdog, strlen(watchdog)) : 0;
@@ -91,4 +91,12 @@ bool guard_has_settings(const struct guard_reply *reply, const struct guard_clie
 	return ((reply->flags & GUARD_UNCONFINED) != 0) == config->is_unconfined &&
 	       reply->priority == (uint32_t)config->priority && reply->watchdog_hash == hash &&
 	       (hash == 0 || reply->wanted_s == config->watchdog_s);
+}
+
+bool guard_is_replaced(const struct guard_reply *reply, const struct guard_client_config *config,
+		       bool is_outdated)
+{
+	if (!has_settings(reply, config))
+		return true;
+	return is_outdated && (reply->flags & GUARD_STICKY) == 0;
 }

@@ -21,6 +21,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/base/loop.h"
+#include "agent/guard/guard_talk.h"
 #include "agent/guard/guard_wire.h"
 #include "tests/fs/group.h"
 #include "tests/fs/guarded.h"
@@ -633,6 +634,21 @@ START_TEST(a_guard_whose_program_was_upgraded_is_replaced)
 }
 END_TEST
 
+/* Were the new program not to start, its watchdog would reset the machine. */
+START_TEST(one_that_must_not_end_is_replaced_for_its_settings_only)
+{
+	struct guard_reply reply = { .priority = 10 };
+
+	ck_assert(!guard_is_replaced(&reply, &guarded_config, false));
+	ck_assert(guard_is_replaced(&reply, &guarded_config, true));
+	reply.flags = GUARD_STICKY;
+	ck_assert(!guard_is_replaced(&reply, &guarded_config, true));
+	reply.priority = 11;
+	ck_assert(guard_is_replaced(&reply, &guarded_config, true));
+	ck_assert(guard_is_replaced(&reply, &guarded_config, false));
+}
+END_TEST
+
 static void quit_when_ok(struct loop_source *source, short revents);
 
 static struct watcher {
@@ -770,6 +786,7 @@ Suite *test_suite(void)
 	tcase_add_test(files, where_no_lease_is_needed_nobody_guards_what_an_agent_left);
 	tcase_add_test(files, a_guard_with_other_settings_is_replaced);
 	tcase_add_test(files, a_guard_whose_program_was_upgraded_is_replaced);
+	tcase_add_test(files, one_that_must_not_end_is_replaced_for_its_settings_only);
 	tcase_add_test(files, a_loop_sees_the_guards_death_without_a_tick);
 	tcase_add_test(files, strangers_and_nonsense_change_nothing);
 	suite_add_tcase(suite, real);
