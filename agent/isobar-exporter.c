@@ -191,14 +191,16 @@ static void on_request(void *context, const char *path, struct http_reply *ret_r
 	static const struct {
 		const char *path, *type;
 		void (*write)(struct watch *watch, FILE *out);
+		bool is_of_agents; /* else it is always the same */
 	} places[] = {
-		{ "/", "text/html; charset=utf-8", watch_page },
-		{ "/healthz", "text/plain; charset=utf-8", healthy },
-		{ "/metrics", "text/plain; version=0.0.4; charset=utf-8", watch_metrics },
-		{ "/style.css", "text/css; charset=utf-8", style },
+		{ "/", "text/html; charset=utf-8", watch_page, true },
+		{ "/healthz", "text/plain; charset=utf-8", healthy, false },
+		{ "/metrics", "text/plain; version=0.0.4; charset=utf-8", watch_metrics, true },
+		{ "/style.css", "text/css; charset=utf-8", style, false },
 	};
 	struct exporter *exporter = context;
 	void (*write)(struct watch *watch, FILE *out) = nowhere;
+	bool is_of_agents = false;
 
 	ret_reply->status = 404;
 	ret_reply->type = "text/plain; charset=utf-8";
@@ -208,8 +210,11 @@ static void on_request(void *context, const char *path, struct http_reply *ret_r
 		ret_reply->status = 200;
 		ret_reply->type = places[i].type;
 		write = places[i].write;
+		is_of_agents = places[i].is_of_agents;
 	}
 	ret_reply->body = make_text(&ret_reply->size, write, exporter->watch);
+	if (is_of_agents)
+		ret_reply->fresh_until_ns = watch_fresh_until_ns(exporter->watch);
 }
 
 static void on_timer(struct loop_source *source, short revents)

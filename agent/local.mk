@@ -229,7 +229,9 @@ bin_PROGRAMS += %D%/isobarctl
 
 if WITH_EXPORTER
 sbin_PROGRAMS += %D%/isobar-exporter
-web_server = %D%/export/http.c %D%/export/http.h
+web_server = \
+	%D%/export/answers.c %D%/export/answers.h \
+	%D%/export/http.c %D%/export/http.h
 %C%_isobar_exporter_SOURCES = %D%/isobar-exporter.c $(web_server)
 %C%_isobar_exporter_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(CAPNG_CFLAGS) $(MICROHTTPD_CFLAGS)
 %C%_isobar_exporter_LDADD = $(agent_libs) $(MICROHTTPD_LIBS)

@@ -18,6 +18,7 @@
 #include "agent/base/clock.h"
 #include "agent/base/log.h"
 #include "agent/base/loop.h"
+#include "agent/export/answers.h"
 
 #define ADDRESS_BYTES 96
 
@@ -36,56 +37,10 @@ struct http {
 	void *context;
 	bool is_loopback;
 	uint64_t patience_ns;
+	struct answers answers;
 	struct client clients[HTTP_CLIENTS_MAX];
 	char address[ADDRESS_BYTES];
 };
-
-/* For every answer; the page holds no script, and nobody else's page holds it. */
-static const char *const headers[][2] = {
-	{ "Cache-Control", "no-store" },
-	{ "Content-Security-Policy", "default-src 'none'; style-src 'self'; form-action 'none'; "
-				     "base-uri 'none'; frame-ancestors 'none'" },
-	{ "Cross-Origin-Resource-Policy", "same-origin" },
-	{ "Referrer-Policy", "no-referrer" },
-	{ "X-Content-Type-Options", "nosniff" },
-};
-
-static enum MHD_Result send_reply(struct MHD_Connection *connection, struct http_reply *reply,
-				  const char *allow)
-{
-	static char failed[] = "this could not be made: out of memory\n";
-	bool has_body = reply->body != NULL;
-	struct MHD_Response *response = MHD_create_response_from_buffer(
-	    has_body ? reply->size : sizeof(failed) - 1, has_body ? reply->body : failed,
-	    has_body ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
-
-	if (response == NULL) {
-		free(reply->body);
-		return MHD_NO;
-	}
-	if (!has_body) {
-		reply->status = MHD_HTTP_INTERNAL_SERVER_ERROR;
-		reply->type = "text/plain; charset=utf-8";
-	}
-	(void)MHD_add_response_header(response, "Content-Type", reply->type);
-	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
-		(void)MHD_add_response_header(response, headers[i][0], headers[i][1]);
-	if (allow != NULL)
-		(void)MHD_add_response_header(response, "Allow", allow);
-	enum MHD_Result result = MHD_queue_response(connection, reply->status, response);
-	MHD_destroy_response(response);
-	return result;
-}
-
-static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status, const char *why)
-{
-	struct http_reply reply = { .status = status, .type = "text/plain; charset=utf-8" };
-
-	reply.body = strdup(why);
-	reply.size = reply.body != NULL ? strlen(reply.body) : 0;
-	return send_reply(connection, &reply,
-			  status == MHD_HTTP_METHOD_NOT_ALLOWED ? "GET, HEAD" : NULL);
-}
 
 /* 127.0.0.0/8, also as IPv6 writes it, and ::1. */
 static bool is_loopback(const struct sockaddr *address)
@@ -136,19 +91,19 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 				  const char *upload, size_t *upload_size, void **state)
 {
 	struct http *http = context;
-	struct http_reply reply = { .status = MHD_HTTP_OK };
 
 	(void)version;
 	(void)upload;
 	/* Refused at the first call, before a body is read: then the connection is closed. */
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-		return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
-			      "only GET and HEAD: nothing can be changed here\n");
+		return answers_refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+				      "only GET and HEAD: nothing can be changed here\n");
 	if (http->is_loopback && !is_local_name(MHD_lookup_connection_value(
 				     connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST)))
-		return refuse(connection, MHD_HTTP_FORBIDDEN,
-			      "this listens on a loopback address and answers to localhost alone; "
-			      "see --listen in isobar-exporter(8)\n");
+		return answers_refuse(
+		    connection, MHD_HTTP_FORBIDDEN,
+		    "this listens on a loopback address and answers to localhost alone; "
+		    "see --listen in isobar-exporter(8)\n");
 	/* Answered at the second, where it may stay open; a body that comes before ends it. */
 	if (*state == NULL) {
 		*state = http;
@@ -156,8 +111,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	}
 	if (*upload_size > 0)
 		return MHD_NO;
-	http->fn(http->context, url, &reply);
-	return send_reply(connection, &reply, NULL);
+	return answers_send(&http->answers, connection, url, http->fn, http->context);
 }
 
 /* Its complaints are about what clients send: nothing that a log should be filled with. */
@@ -303,7 +257,7 @@ static void describe(struct http *http, int fd)
 
 static int open_socket(struct http *http, const char *text, int *ret_fd, struct error *reterr)
 {
-	static const int on = 1;
+	static const int on = 1, bytes = HTTP_SEND_BYTES;
 	struct addrinfo *found;
 	int r = parse(text, &found, reterr);
 
@@ -311,6 +265,7 @@ static int open_socket(struct http *http, const char *text, int *ret_fd, struct 
 		return error_wrap(reterr, "'%.60s'", text);
 	int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)) < 0 ||
 	    bind(fd, found->ai_addr, found->ai_addrlen) < 0 || listen(fd, SOMAXCONN) < 0)
 		r = error_errno(reterr, -errno, "listen at '%s'", text);
 	http->is_loopback = is_loopback(found->ai_addr);
@@ -393,6 +348,7 @@ struct http *http_close(struct http *http)
 	loop_remove(http->loop, &http->timer);
 	if (http->daemon != NULL)
 		MHD_stop_daemon(http->daemon);
+	answers_drop(&http->answers);
 	if (http->timer.fd >= 0)
 		close(http->timer.fd);
 	free(http);

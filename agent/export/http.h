@@ -18,6 +18,7 @@ struct loop;
  * keeps out the others; behind a loopback address or a proxy all are one.  Each has
  * HTTP_MEMORY_BYTES for the request and HTTP_SILENCE_S without a word, and must have
  * its answer HTTP_PATIENCE_S after it began or got the one before, however it dawdles.
+ * All answers under way together are bounded too: agent/export/answers.h.
  */
 
 #define HTTP_CLIENTS_MAX  32u
@@ -25,12 +26,14 @@ struct loop;
 #define HTTP_MEMORY_BYTES (16u * 1024u)
 #define HTTP_SILENCE_S	  10u
 #define HTTP_PATIENCE_S	  30u
+#define HTTP_SEND_BYTES	  (128 * 1024) /* for each in the kernel, which doubles it */
 
 struct http_reply {
 	unsigned status;
 	const char *type; /* static */
 	char *body;	  /* from malloc; taken over */
 	size_t size;
+	uint64_t fresh_until_ns; /* clock_now_ns(): others get the same until then; 0: none does */
 };
 
 /* Answers a path, such as "/metrics"; NULL in body: the server could not make it. */

@@ -135,11 +135,16 @@ static void note_changes(struct watch *watch)
 	}
 }
 
+uint64_t watch_fresh_until_ns(const struct watch *watch)
+{
+	return watch->looked_ns != 0 ? watch->looked_ns + WATCH_FRESH_NS : 0;
+}
+
 const struct collect *watch_look(struct watch *watch)
 {
 	uint64_t now_ns = clock_now_ns();
 
-	if (watch->looked_ns != 0 && now_ns < watch->looked_ns + WATCH_FRESH_NS)
+	if (now_ns < watch_fresh_until_ns(watch))
 		return &watch->collect;
 	find(watch);
 	collect_ask(&watch->collect, "status", watch->config.timeout_ns);

@@ -33,6 +33,9 @@ struct watch *watch_close(struct watch *watch);
 /* With their last replies; asks anew first where those are older than WATCH_FRESH_NS. */
 const struct collect *watch_look(struct watch *watch);
 
+/* Until when watch_look() will say the same; 0 before the first. */
+uint64_t watch_fresh_until_ns(const struct watch *watch);
+
 /*
  * One step of HISTORY_STEP_NS: keeps where each node stands, and audits.  Returns when
  * the next one is due.  Call it at the start and then.

@@ -22,8 +22,9 @@ struct fixture {
 	struct loop_source timer; /* first: on_timer() gets it */
 	struct loop loop;
 	struct http *http;
-	unsigned made; /* so many answers */
-	size_t size;   /* of each */
+	unsigned made;	   /* so many answers */
+	size_t size;	   /* of each */
+	uint64_t fresh_ns; /* each stays so for as long */
 };
 
 static void on_timer(struct loop_source *source, short revents)
@@ -42,6 +43,8 @@ static void answer(void *context, const char *path, struct http_reply *ret_reply
 	ret_reply->size = fixture->size;
 	ret_reply->body = malloc(fixture->size);
 	ck_assert_ptr_nonnull(ret_reply->body);
+	if (fixture->fresh_ns != 0)
+		ret_reply->fresh_until_ns = clock_now_ns() + fixture->fresh_ns;
 	memset(ret_reply->body, 'a' + (int)(fixture->made++ % 26), fixture->size);
 }
 
@@ -205,6 +208,79 @@ START_TEST(who_is_quick_may_stay)
 }
 END_TEST
 
+/* Who asks while it is fresh gets the same; another path, or a later time, has its own. */
+START_TEST(what_is_fresh_is_made_once)
+{
+	struct fixture fixture;
+	int fds[3];
+	char text[512];
+
+	open_fixture(&fixture, 3, 0);
+	fixture.fresh_ns = 3600000ull * MS;
+	for (int i = 0; i < 3; i++) {
+		fds[i] = dial(&fixture);
+		ask(fds[i], "/");
+		ck_assert_int_gt(hear_soon(&fixture, fds[i], text, sizeof(text)), 0);
+		ck_assert_ptr_nonnull(strstr(text, "200 OK"));
+		ck_assert_ptr_nonnull(strstr(text, "\r\n\r\naaa"));
+	}
+	ck_assert_uint_eq(fixture.made, 1);
+	fixture.fresh_ns = 1;
+	for (unsigned i = 0; i < 2; i++) {
+		ask(fds[i], "/other");
+		ck_assert_int_gt(hear_soon(&fixture, fds[i], text, sizeof(text)), 0);
+		ck_assert_ptr_nonnull(strstr(text, i == 0 ? "\r\n\r\nbbb" : "\r\n\r\nccc"));
+	}
+	ask(fds[0], "/");
+	ck_assert_int_gt(hear_soon(&fixture, fds[0], text, sizeof(text)), 0);
+	ck_assert_ptr_nonnull(strstr(text, "\r\n\r\naaa"));
+	for (int i = 0; i < 3; i++)
+		close(fds[i]);
+	close_fixture(&fixture);
+}
+END_TEST
+
+/* Three of 20 MiB fit; a fourth does not, shared or not, until one of them has gone. */
+START_TEST(slow_readers_do_not_take_all_memory)
+{
+	struct fixture fixture;
+	int fds[3], late;
+	char text[512];
+
+	open_fixture(&fixture, 20u << 20, 0);
+	for (int i = 0; i < 3; i++) {
+		fds[i] = dial(&fixture);
+		ask(fds[i], "/");
+		ck_assert_int_gt(hear_soon(&fixture, fds[i], text, sizeof(text)), 0);
+		ck_assert_ptr_nonnull(strstr(text, "200 OK"));
+	}
+	late = dial(&fixture);
+	ask(late, "/");
+	ck_assert_int_gt(hear_soon(&fixture, late, text, sizeof(text)), 0);
+	ck_assert_ptr_nonnull(strstr(text, "503 "));
+	ck_assert_ptr_nonnull(strstr(text, "Retry-After: 1\r\n"));
+	close(fds[1]);
+	fixture.fresh_ns = 3600000ull * MS;
+	do { /* it may ask before the other has been seen to go */
+		close(late);
+		late = dial(&fixture);
+		ask(late, "/");
+		ck_assert_int_gt(hear_soon(&fixture, late, text, sizeof(text)), 0);
+	} while (strstr(text, "503 ") != NULL);
+	ck_assert_ptr_nonnull(strstr(text, "200 OK"));
+	unsigned made = fixture.made;
+	fds[1] = dial(&fixture);
+	ask(fds[1], "/");
+	ck_assert_int_gt(hear_soon(&fixture, fds[1], text, sizeof(text)), 0);
+	ck_assert_ptr_nonnull(strstr(text, "200 OK"));
+	ck_assert_uint_eq(fixture.made, made);
+	close(late);
+	for (int i = 0; i < 3; i++)
+		close(fds[i]);
+	close_fixture(&fixture);
+}
+END_TEST
+
 /* As many as there may be from one address, and no more until one goes. */
 START_TEST(one_address_does_not_take_all)
 {
@@ -242,6 +318,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, who_dawdles_with_a_request_is_hung_up_on);
 	tcase_add_test(tcase, who_dawdles_with_an_answer_does_not_get_all);
 	tcase_add_test(tcase, who_is_quick_may_stay);
+	tcase_add_test(tcase, what_is_fresh_is_made_once);
+	tcase_add_test(tcase, slow_readers_do_not_take_all_memory);
 	tcase_add_test(tcase, one_address_does_not_take_all);
 	suite_add_tcase(suite, tcase);
 	return suite;
