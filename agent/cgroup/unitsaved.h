@@ -10,7 +10,8 @@
  * of one boot, since runtime properties end with that.
  *
  * *quota is what the unit has now: kept if there is none kept yet, and else
- * replaced by what is.  -EBADMSG: the file is damaged.
+ * replaced by what is.  -EBADMSG: the file is damaged.  -ENOSPC, -EDQUOT, -EROFS:
+ * it cannot be kept now.
  */
 int unitsaved_keep(const char *path, const char *unit, struct unit_quota *quota,
 		   struct error *reterr);

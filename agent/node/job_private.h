@@ -6,6 +6,7 @@
 
 #include <limits.h>
 
+#include "agent/cgroup/unit.h"
 #include "agent/node/job.h"
 #include "agent/node/job_facts.h"
 #include "lib/enforce/absence.h"
@@ -14,7 +15,6 @@
 #include "lib/enforce/quota.h"
 
 struct guard_client;
-struct unit;
 
 /* What was logged of something that begins and ends. */
 struct job_said {
@@ -40,7 +40,8 @@ struct job {
 	struct unit *unit;    /* NULL: the job is none of systemd's */
 	/* Why the unit has no group now; "": it has one. */
 	char absent[sizeof(((struct error *)0)->text)];
-	struct cgroup_limit original; /* of a unit: what its quota was before us */
+	struct unit_quota unit_original; /* what the unit's quota was before us */
+	struct cgroup_limit original;    /* the same, as the kernel has it */
 	uint64_t drift_count; /* of the cgroup, when the unit's quota was last read */
 	struct cgroup *cgroup;
 	struct meter *meter;

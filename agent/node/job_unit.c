@@ -41,20 +41,34 @@ static struct cgroup_limit limit_of(const struct unit_quota *quota)
 	return limit;
 }
 
+/* A disk without room is no reason not to limit: it is known as long as this process lives. */
+static int keep_original(struct job *job, struct error *reterr)
+{
+	char path[CONF_PATH_BYTES + 16];
+	struct error error = { 0 };
+	int r;
+
+	saved_path(job, path);
+	r = unitsaved_keep(path, job->conf->unit, &job->unit_original, &error);
+	if (r != -ENOSPC && r != -EDQUOT && r != -EROFS)
+		return r < 0 ? error_set(reterr, r, "%s", error.text) : 0;
+	if (job->conf->on_exit != CONF_ON_EXIT_KEEP)
+		log_warn("on-exit: %s: the limit from before isobar is forgotten if it is killed",
+			 error.text);
+	return 0;
+}
+
 static int open_unit(struct job *job, struct error *reterr)
 {
 	struct unit_config config = { .name = job->conf->unit };
-	char path[CONF_PATH_BYTES + 16];
-	struct unit_quota original;
 	int r = unit_open(&config, &job->unit, reterr);
 
 	if (r < 0)
 		return r;
-	saved_path(job, path);
-	original = *unit_found(job->unit);
+	job->unit_original = *unit_found(job->unit);
 	if (!job->conf->dry_run)
-		r = unitsaved_keep(path, job->conf->unit, &original, reterr);
-	job->original = limit_of(&original);
+		r = keep_original(job, reterr);
+	job->original = limit_of(&job->unit_original);
 	return r;
 }
 
@@ -134,18 +148,14 @@ void job_unit_look(struct job *job, uint64_t now_ns)
 int job_unit_leave(struct job *job, struct error *reterr)
 {
 	char path[CONF_PATH_BYTES + 16];
-	struct unit_quota original;
 	int r;
 
 	if (job->unit == NULL || job->conf->dry_run || job->conf->on_exit == CONF_ON_EXIT_KEEP)
 		return 0;
-	saved_path(job, path);
-	original = *unit_found(job->unit);
-	r = unitsaved_keep(path, job->conf->unit, &original, reterr);
-	if (r == 0)
-		r = unit_set(job->unit, &original, reterr);
+	r = unit_set(job->unit, &job->unit_original, reterr);
 	if (r < 0)
 		return r;
+	saved_path(job, path);
 	(void)unlink(path); /* its purpose is fulfilled */
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/base/clock.h"
@@ -28,6 +29,16 @@ static struct conf conf; /* too large for the stack */
 static char directory[PATH_MAX], state[] = "/tmp/isobar-job-unit-XXXXXX";
 static struct manager manager;
 static uint64_t now_ns;
+static int disk_says; /* an errno */
+
+/* In place of the library's: the disk that the state directory is on. */
+int fsync(int fd)
+{
+	if (disk_says == 0)
+		return (int)syscall(SYS_fsync, fd);
+	errno = disk_says;
+	return -1;
+}
 
 static void setup(void)
 {
@@ -333,6 +344,45 @@ START_TEST(restore_puts_back_what_was_there_before_the_first_agent)
 }
 END_TEST
 
+START_TEST(a_disk_without_room_is_no_reason_not_to_limit)
+{
+	static const int codes[] = { ENOSPC, EDQUOT, EROFS };
+	struct error error = { 0 };
+	struct job *job = NULL;
+
+	conf.on_exit = CONF_ON_EXIT_RESTORE;
+	for (unsigned i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		manager.unit->ucpu = 700000;
+		group_write_limit("job", 70000, 100000);
+		disk_says = codes[i];
+		job = limited();
+		ck_assert_msg(job_leave(job, &error) == 0, "%s", error.text);
+		job = job_close(job);
+		ck_assert_uint_eq(manager.unit->ucpu, 700000);
+		kernel_has(70000);
+	}
+	/* A disk that fails is another matter. */
+	disk_says = EIO;
+	ck_assert_int_eq(job_open(&conf, conf.floor_ucpu, &job, &error), -EIO);
+	ck_assert_ptr_nonnull(strstr(error.text, "unit-before"));
+}
+END_TEST
+
+START_TEST(what_was_kept_is_put_back_though_the_disk_has_no_room_any_more)
+{
+	struct error error = { 0 };
+
+	manager.unit->ucpu = 700000;
+	conf.on_exit = CONF_ON_EXIT_RESTORE;
+	job_close(limited());
+	disk_says = ENOSPC;
+	struct job *job = limited();
+	ck_assert_msg(job_leave(job, &error) == 0, "%s", error.text);
+	job_close(job);
+	ck_assert_uint_eq(manager.unit->ucpu, 700000);
+}
+END_TEST
+
 START_TEST(a_dry_run_tells_systemd_nothing)
 {
 	conf.dry_run = true;
@@ -366,6 +416,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, one_made_anew_while_systemd_hangs_is_limited_and_uncertain);
 	tcase_add_test(tcase, a_unit_that_does_not_run_yet_is_gone);
 	tcase_add_test(tcase, restore_puts_back_what_was_there_before_the_first_agent);
+	tcase_add_test(tcase, a_disk_without_room_is_no_reason_not_to_limit);
+	tcase_add_test(tcase, what_was_kept_is_put_back_though_the_disk_has_no_room_any_more);
 	tcase_add_test(tcase, a_dry_run_tells_systemd_nothing);
 	suite_add_tcase(suite, tcase);
 	return suite;
