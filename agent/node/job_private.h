@@ -91,7 +91,10 @@ int64_t job_bound_ucpu(const struct job *job);
  * group, or one where none can be.
  */
 int job_locate(struct job *job, struct error *reterr);
-/* A unit without any quota has no file for the limit: it gets the floor. */
+/*
+ * A unit without any quota has no file for the limit: it gets the floor; and so
+ * does one with a higher quota where there are leases.
+ */
 int job_unit_prepare(struct job *job, uint64_t now_ns, struct error *reterr);
 /* Before the kernel's file and after it; 1: systemd wrote its own value there. */
 int job_unit_lower(struct job *job, uint64_t now_ns, uint64_t share_ucpu, struct error *reterr);

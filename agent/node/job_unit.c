@@ -102,11 +102,32 @@ int job_locate(struct job *job, struct error *reterr)
 	return r;
 }
 
+/*
+ * A unit that starts again has systemd's quota in a new group, where a guard whose
+ * agent has died does not look.  So with leases that is never above the floor, and
+ * the share is in the kernel's file alone.
+ */
+static uint64_t most_ucpu(const struct job *job)
+{
+	return conf_is_guarded(job->conf) ? job->conf->floor_ucpu : UINT64_MAX;
+}
+
+static uint64_t kept_ucpu(const struct job *job, uint64_t share_ucpu)
+{
+	uint64_t most = most_ucpu(job);
+
+	return share_ucpu < most ? share_ucpu : most;
+}
+
 int job_unit_prepare(struct job *job, uint64_t now_ns, struct error *reterr)
 {
+	uint64_t bound_ucpu;
 	int r;
 
-	if (job->unit == NULL || job->conf->dry_run || unit_bound_ucpu(job->unit) != UINT64_MAX)
+	if (job->unit == NULL || job->conf->dry_run)
+		return 0;
+	bound_ucpu = unit_bound_ucpu(job->unit);
+	if (bound_ucpu != UINT64_MAX && bound_ucpu <= most_ucpu(job))
 		return 0;
 	r = job_unit_lower(job, now_ns, job->conf->floor_ucpu, reterr);
 	return r < 0 ? r : 0;
@@ -127,14 +148,16 @@ int job_unit_lower(struct job *job, uint64_t now_ns, uint64_t share_ucpu, struct
 {
 	if (job->unit == NULL || job->conf->dry_run)
 		return 0;
-	return told(job, unit_lower(job->unit, now_ns, share_ucpu, period_us(job), reterr));
+	return told(job, unit_lower(job->unit, now_ns, kept_ucpu(job, share_ucpu),
+				    period_us(job), reterr));
 }
 
 int job_unit_raise(struct job *job, uint64_t now_ns, uint64_t share_ucpu)
 {
 	if (job->unit == NULL || job->conf->dry_run || share_ucpu == 0)
 		return 0;
-	return told(job, unit_raise(job->unit, now_ns, share_ucpu, period_us(job), NULL));
+	return told(job, unit_raise(job->unit, now_ns, kept_ucpu(job, share_ucpu),
+				    period_us(job), NULL));
 }
 
 void job_unit_look(struct job *job, uint64_t now_ns)

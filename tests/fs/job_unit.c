@@ -8,6 +8,7 @@
 #include "agent/node/job.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,8 @@
 #include <unistd.h>
 
 #include "agent/base/clock.h"
+#include "agent/guard/guard_client.h"
+#include "agent/guard/guard_wire.h"
 #include "tests/fs/group.h"
 #include "tests/fs/manager.h"
 #include "tests/test.h"
@@ -326,6 +329,94 @@ START_TEST(a_unit_that_does_not_run_yet_is_gone)
 }
 END_TEST
 
+/* With leases, so with a guard.  Its process. */
+static pid_t start_guarded(struct job **ret_job)
+{
+	const char *builddir = getenv("top_builddir");
+	struct error error = { 0 };
+
+	snprintf(conf.guard.executable, sizeof(conf.guard.executable), "%s/agent/isobar-guard",
+		 builddir != NULL ? builddir : ".");
+	snprintf(conf.run_directory, sizeof(conf.run_directory), "%s", state);
+	snprintf(conf.listen, sizeof(conf.listen), "tcp://127.0.0.1:7201");
+	conf.trading.lease_ns = 30 * SECOND_NS;
+	conf.trading.guard_ns = SECOND_NS / 5;
+	ck_assert(conf_is_guarded(&conf));
+	*ret_job = must_open();
+	for (int i = 0; i < 3; i++) {
+		job_lease_renew(*ret_job, clock_boot_ns() + 29 * SECOND_NS);
+		ck_assert_msg(tick(*ret_job, SHARE, &error) == 0, "%s", error.text);
+	}
+	kernel_has(SHARE_US);
+	ck_assert_int_eq(job_view(*ret_job)->enforced_ucpu, SHARE);
+	ck_assert_int_gt(job_guard(*ret_job)->pid, 0);
+	return job_guard(*ret_job)->pid;
+}
+
+/* As the agent's death; the guard would stay as long as the group. */
+static void end_guarded(struct job *job, pid_t guard)
+{
+	char path[256];
+
+	job_close(job);
+	ck_assert_int_eq(kill(guard, SIGKILL), 0);
+	snprintf(path, sizeof(path), "%s/" GUARD_LOCK, state);
+	(void)unlink(path);
+	snprintf(path, sizeof(path), "%s/" GUARD_SOCKET, state);
+	(void)unlink(path);
+}
+
+START_TEST(with_leases_systemd_never_has_more_than_the_floor)
+{
+	struct error error = { 0 };
+	struct job *job;
+
+	/* From an agent without leases. */
+	manager.unit->ucpu = 700000;
+	manager.unit->period_us = 100000;
+	pid_t guard = start_guarded(&job);
+	ck_assert_uint_eq(manager.unit->ucpu, 10000);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(tick(job, 2 * SHARE, &error), 0);
+	kernel_has(2 * SHARE_US);
+	ck_assert_uint_eq(manager.unit->ucpu, 10000);
+	ck_assert_uint_eq(manager.unit->calls, 1);
+
+	/* systemctl set-property CPUQuota= */
+	manager.unit->ucpu = 800000;
+	group_write_limit("job", 80000, 100000);
+	ck_assert_int_eq(tick(job, 2 * SHARE, &error), 0);
+	ck_assert_uint_eq(manager.unit->ucpu, 10000);
+	kernel_has(2 * SHARE_US);
+	ck_assert_uint_eq(cgroup_drift_count(job_cgroup(job)), 1);
+	end_guarded(job, guard);
+	ck_assert_uint_eq(manager.unit->ucpu, 10000);
+}
+END_TEST
+
+START_TEST(the_floor_that_a_reload_writes_is_no_drift_and_lasts_a_tick)
+{
+	struct error error = { 0 };
+	const char *reason;
+	struct job *job;
+	pid_t guard = start_guarded(&job);
+	unsigned calls = manager.unit->calls, peers = manager.unit->peers;
+
+	for (int i = 0; i < 8; i++) {
+		group_write_limit("job", 1000, 100000);
+		ck_assert_int_eq(tick(job, SHARE, &error), 0);
+		kernel_has(SHARE_US);
+	}
+	ck_assert_uint_eq(cgroup_drift_count(job_cgroup(job)), 0);
+	ck_assert_str_ne(state_of(job, &reason), "drifted");
+	ck_assert_str_ne(state_of(job, &reason), "conflict");
+	/* Nor is systemd asked or told anything. */
+	ck_assert_uint_eq(manager.unit->calls, calls);
+	ck_assert_uint_eq(manager.unit->peers, peers);
+	end_guarded(job, guard);
+}
+END_TEST
+
 START_TEST(restore_puts_back_what_was_there_before_the_first_agent)
 {
 	struct error error = { 0 };
@@ -415,6 +506,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, one_that_is_there_again_is_limited_at_the_next_look);
 	tcase_add_test(tcase, one_made_anew_while_systemd_hangs_is_limited_and_uncertain);
 	tcase_add_test(tcase, a_unit_that_does_not_run_yet_is_gone);
+	tcase_add_test(tcase, with_leases_systemd_never_has_more_than_the_floor);
+	tcase_add_test(tcase, the_floor_that_a_reload_writes_is_no_drift_and_lasts_a_tick);
 	tcase_add_test(tcase, restore_puts_back_what_was_there_before_the_first_agent);
 	tcase_add_test(tcase, a_disk_without_room_is_no_reason_not_to_limit);
 	tcase_add_test(tcase, what_was_kept_is_put_back_though_the_disk_has_no_room_any_more);

@@ -95,11 +95,11 @@ unit_witness() {
 		sleep 0.02
 	done
 }
-property() { # of job-d, in ms a second; "infinity" where there is none
-	systemctl show -P CPUQuotaPerSecUSec job-d
+property() { # NODE; in ms a second, "infinity" where there is none
+	systemctl show -P CPUQuotaPerSecUSec "job-$1"
 }
-property_is() {
-	[ "$(property)" = "$1" ]
+property_is() { # NODE VALUE
+	[ "$(property "$1")" = "$2" ]
 }
 field() { # NODE FIELD
 	isobarctl status -i "$1" --json | jq -r ".$2"
@@ -182,6 +182,12 @@ witness &
 witness=$!
 until_true 'systemctl status says how the node is' status_says 'node a: ok, share 0\.'
 shown 'systemctl status says how the node is'
+until_true 'b has its share' quota_at_least b 15000
+property_is b 20ms || fail "systemd has more than the floor for b: $(property b)"
+systemctl daemon-reload
+until_true 'b has its share after daemon-reload' quota_at_least b 15000
+field_is b limit_changes 0 || fail "daemon-reload counts as a change by others"
+shown 'with a lease systemd keeps the floor of a unit, and the share comes back'
 rm /run/busy-b /run/busy-c
 until_true 'the idle ones give' quota_at_least a 35000
 shown "the share follows the demand: a has $(quota a) of $budget"
@@ -204,6 +210,7 @@ systemctl daemon-reload
 until_true 'limits are back after daemon-reload' is_limited a
 until_true 'limits are back after daemon-reload' is_limited b
 until_true 'limits are back after daemon-reload' is_limited c
+property_is b 20ms || fail "systemd has more than the floor for b: $(property b)"
 shown 'daemon-reload takes no limit away for long'
 
 before=$(main_pid a)
@@ -264,7 +271,7 @@ witness=$!
 is_limited d || fail 'the unit is limited from its first moment'
 until_true 'its share' quota_at_least d 25430
 field_is d unit job-d.service || fail "unit in status: $(field d unit)"
-until_true 'systemd keeps the share' property_is 250ms
+until_true 'systemd keeps the share' property_is d 250ms
 shown 'a unit is limited from its first moment, and systemd keeps the share'
 
 # A moment later it may have less, while it pays back what it has used too much.
@@ -288,7 +295,7 @@ kill $witness
 echo "# $(cat /tmp/unit-looks) looks"
 systemctl set-property --runtime job-d CPUQuota=
 until_true 'limited after set-property' quota_at_least d 25430
-until_true 'systemd keeps the share after set-property' property_is 250ms
+until_true 'systemd keeps the share after set-property' property_is d 250ms
 field_is d limit_changes 1 || fail "set-property: $(field d limit_changes) changes"
 shown 'what set-property lifts is put right'
 
@@ -298,7 +305,7 @@ until_true 'started again after kill -9' other_pid d "$before"
 until_true 'limits were restored after kill -9 and set again' quota_at_least d 25430
 until_true 'active after kill -9' is isobard@d active
 systemctl stop isobard@d
-[ "$(property)" = infinity ] || fail "on-exit = restore: $(property)"
+property_is d infinity || fail "on-exit = restore: $(property d)"
 quota d 2>/dev/null | grep -qvx max && fail "on-exit = restore: $(quota d)"
 shown 'on-exit = restore puts back the quota of the unit'
 
