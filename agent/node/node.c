@@ -275,9 +275,12 @@ int node_restore(const struct conf *conf, struct error *reterr)
 
 	snprintf(saved, sizeof(saved), "%s/%s", conf->state_directory,
 		 conf->unit[0] != '\0' ? "unit-before" : "limit-before");
-	if (conf->on_exit == CONF_ON_EXIT_KEEP || conf->dry_run || handover_is_asked(conf) ||
-	    access(saved, F_OK) < 0)
+	if (conf->on_exit == CONF_ON_EXIT_KEEP || conf->dry_run || access(saved, F_OK) < 0)
 		return 0;
+	if (handover_is_asked(conf)) {
+		log_info("on exit: the limit stays, another agent takes over");
+		return 0;
+	}
 	node.loop = &(struct loop){ 0 };
 	r = open_control(&node, reterr); /* its lock: nobody else is at it */
 	if (r == 0)

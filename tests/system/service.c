@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -18,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/base/clock.h"
 #include "agent/net/curve.h"
 #include "tests/fs/group.h"
 #include "tests/test.h"
@@ -272,6 +274,32 @@ START_TEST(leaves_its_limit_to_the_one_that_takes_over)
 }
 END_TEST
 
+/* The other one never came: from then on an end is one like any other. */
+START_TEST(an_old_order_is_none)
+{
+	char order[96];
+	int status;
+
+	write_conf("restore");
+	ck_assert_int_eq(isobard_says("--init"), 0);
+	pid_t pid = start("2000000");
+	wait_for("READY=1");
+	ck_assert_int_eq(isobard_says("--hand-over"), 0);
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(isobard_says("--restore"), 0);
+	assert_limit(30000);
+	/* As if it were of another boot, which is the same: none of the last five minutes. */
+	snprintf(order, sizeof(order), "%s/run/keep-limit", folder);
+	FILE *file = fopen(order, "we");
+	ck_assert_ptr_nonnull(file);
+	fprintf(file, "%" PRIu64 "\n", clock_boot_ns() + 3600000000000u);
+	ck_assert_int_eq(fclose(file), 0);
+	ck_assert_int_eq(isobard_says("--restore"), 0);
+	assert_limit(77000);
+}
+END_TEST
+
 /* The guard has outlived its agent and holds the limit: it must let go first. */
 START_TEST(restores_what_a_guard_holds)
 {
@@ -316,6 +344,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, restores_for_an_agent_that_was_killed);
 	tcase_add_test(tcase, restores_what_a_guard_holds);
 	tcase_add_test(tcase, leaves_its_limit_to_the_one_that_takes_over);
+	tcase_add_test(tcase, an_old_order_is_none);
 	tcase_add_test(tcase, keeps_the_limit_of_an_agent_that_was_killed);
 	suite_add_tcase(suite, tcase);
 	return suite;
