@@ -1,0 +1,181 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# For suspend.tap, in the virtual machine: it sleeps for less than a lease and for
+# longer than one while two nodes trade.  CLOCK_BOOTTIME goes on meanwhile and
+# CLOCK_MONOTONIC does not, as in any suspend to memory: the kernel's own test of
+# it goes as far, and wakes by itself.
+set -eu
+# shellcheck disable=SC2154 # from the environment
+agent=$top_builddir/agent
+observer=$top_builddir/tests/demo/observer
+groups=/sys/fs/cgroup/isobar-suspend
+budget=400000
+floor=50000
+steps=0
+pids=
+dir=$(mktemp -d)
+
+shown() {
+	steps=$((steps + 1))
+	echo "ok $steps - $*"
+}
+fail() {
+	echo "not ok $((steps + 1)) - $*"
+	for n in a b; do
+		tail -n 30 "$dir/$n.log" 2>/dev/null | sed "s/^/# $n: /"
+		"$agent/isobarctl" --socket "$dir/$n.run/control" status 2>&1 | sed "s/^/# $n: /"
+	done
+	dmesg | tail -n 30 | sed 's/^/# kernel: /'
+	# shellcheck disable=SC2086 # a list
+	kill -9 $pids 2>/dev/null
+	exit 1
+}
+until_true() { # WHAT COMMAND...
+	what=$1
+	shift
+	i=0
+	until "$@" 2>/dev/null; do
+		i=$((i + 1))
+		[ $i -lt 300 ] || fail "not in time: $what"
+		sleep 0.2
+	done
+}
+ask() { # NODE JQ-FILTER
+	"$agent/isobarctl" --socket "$dir/$1.run/control" status --json | jq -r "$2"
+}
+says() {
+	[ "$(ask "$1" "$2")" = true ]
+}
+quota_ucpu() { # NODE
+	read -r quota period <"$groups/$1/cpu.max"
+	echo $((quota * 1000000 / period))
+}
+quota_at_least() {
+	[ "$(quota_ucpu "$1")" -ge "$2" ]
+}
+boot_ms() {
+	read -r boot rest </proc/uptime
+	echo "${boot%.*}${boot#*.}0" | sed 's/^0*//'
+}
+monotonic_ms() {
+	sed -n 's/^now at \([0-9]*\)[0-9]\{6\} nsecs.*/\1/p' /proc/timer_list
+}
+lapses() { # NODE: times that its guard found the lease run out
+	grep -c 'no lease: the limit is lowered' "$dir/$1.log" || true
+}
+
+if ! grep -q deep /sys/power/mem_sleep || ! grep -q core /sys/power/pm_test; then
+	echo '1..0 # SKIP a kernel that cannot test its suspend'
+	exit 0
+fi
+for key in a b; do
+	"$agent/isobarctl" keygen --output "$dir/$key" >/dev/null
+done
+for n in a b; do
+	other=$([ $n = a ] && echo b || echo a)
+	cat >"$dir/$n.conf" <<END
+cluster = suspend
+node = $n
+budget = ${budget}ucpu
+endowment = 0.2cpu
+floor = ${floor}ucpu
+cgroup = /isobar-suspend/$n
+create-cgroup = yes
+listen = tcp://127.0.0.1:$([ $n = a ] && echo 7421 || echo 7422)
+secret-key = $dir/$n.key
+state-directory = $dir/$n.state
+run-directory = $dir/$n.run
+trading { tick = 200ms lease = 5s }
+guard { executable = $agent/isobar-guard }
+neighbour $other {
+	address = tcp://127.0.0.1:$([ $n = a ] && echo 7422 || echo 7421)
+	public-key = $dir/$other.pub
+}
+END
+	"$agent/isobard" --init -f "$dir/$n.conf" >/dev/null
+done
+for n in a b; do
+	"$agent/isobard" -f "$dir/$n.conf" 2>"$dir/$n.log" &
+	pids="$pids $!"
+done
+goes_on() { # WHEN
+	for n in a b; do
+		until_true "$n has its lease, $1" says $n \
+			'.lease.valid and .neighbours[0].state == "up" and .enforced_ucpu > .floor_ucpu'
+	done
+}
+goes_on 'at the start'
+"$observer" --budget-ucpu $budget --rate-hz 100 $groups/a $groups/b >"$dir/observed" &
+watcher=$!
+pids="$pids $watcher"
+shown 'two nodes with leases'
+
+# Sets slept_ms, and lowest_a and lowest_b, the lowest limits until a while after.
+sleep_for() { # SECONDS
+	echo "$1" >/sys/module/suspend/parameters/pm_test_delay
+	echo core >/sys/power/pm_test
+	boot=$(boot_ms) monotonic=$(monotonic_ms)
+	rm -f "$dir/end"
+	(
+		low_a=$budget low_b=$budget
+		while [ ! -e "$dir/end" ]; do
+			read -r quota period <$groups/a/cpu.max
+			[ $((quota * 10)) -ge $low_a ] || low_a=$((quota * 10))
+			read -r quota period <$groups/b/cpu.max
+			[ $((quota * 10)) -ge $low_b ] || low_b=$((quota * 10))
+		done
+		echo "$low_a $low_b" >"$dir/lowest"
+	) &
+	sampler=$!
+	echo mem >/sys/power/state || fail "the machine does not sleep for $1 s"
+	slept_ms=$(($(boot_ms) - boot - $(monotonic_ms) + monotonic))
+	sleep 1
+	: >"$dir/end"
+	wait $sampler
+	read -r lowest_a lowest_b <"$dir/lowest"
+	echo "# slept $slept_ms ms, then the limits were at least $lowest_a and $lowest_b ucpu"
+}
+
+late=$(ask a .ticks_late)
+# On a busy host it takes longer, and then there may be no time left to renew them.
+for try in 1 2 3 4 5; do
+	goes_on "before sleep $try"
+	lapses=$(($(lapses a) + $(lapses b)))
+	sleep_for 1
+	[ "$slept_ms" -gt 2500 ] || break
+done
+[ "$slept_ms" -le 2500 ] || fail "no sleep was a short one"
+[ $(($(lapses a) + $(lapses b))) = "$lapses" ] || fail 'a guard took its lease to have run out'
+for lowest in "$lowest_a" "$lowest_b"; do
+	[ "$lowest" -gt $((2 * floor)) ] || fail "a limit went to $lowest in spite of the lease"
+done
+shown 'a sleep shorter than a lease: nothing changes'
+
+sleep_for 7
+[ "$slept_ms" -gt 5000 ] || fail "only $slept_ms ms"
+for lowest in "$lowest_a" "$lowest_b"; do
+	[ "$lowest" -le $floor ] || fail "a limit was still $lowest without a lease"
+done
+for n in a b; do
+	[ "$(lapses $n)" -gt 0 ] || fail "the guard of $n did not see its lease end"
+done
+goes_on 'after a long sleep'
+# Sleep is not lateness: its clock has stood still.
+echo "# ticks missed: a $(($(ask a .ticks_late) - late))"
+shown 'a longer one: the leases have run out, and only the floors are left until they are renewed'
+
+sh -c 'while :; do :; done' &
+burner=$!
+pids="$pids $burner"
+echo $burner >$groups/a/cgroup.procs
+until_true 'the limit follows the busy process' quota_at_least a 240000
+"$agent/isobarctl" audit "$dir/a.run/control" "$dir/b.run/control" >"$dir/audit" ||
+	{ sed 's/^/# /' "$dir/audit"; fail 'the audit does not prove the sum'; }
+shown 'trading goes on, and the audit proves the sum'
+kill $watcher
+wait $watcher || fail "the limits exceeded the budget: $(tail -n 1 "$dir/observed")"
+[ "$(tail -n 1 "$dir/observed" | jq .kept)" -gt 100 ] || fail "samples: $(tail -n 1 "$dir/observed")"
+shown "sum: the limits never were above the budget, $(tail -n 1 "$dir/observed" | jq .kept) looks"
+# shellcheck disable=SC2086 # a list
+kill -9 $pids 2>/dev/null || true
+echo "1..$steps"
