@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/clock.h"
 #include "agent/cgroup/unitbus.h"
 #include "lib/enforce/property.h"
 
@@ -16,6 +17,8 @@
 struct unit {
 	char name[UNIT_NAME_BYTES];
 	unsigned wait_ms;
+	uint64_t now_ns;   /* of the tick that the last call was made in */
+	uint64_t spent_ns; /* waiting, in that tick */
 	struct unitbus *bus;
 	struct unit_quota found;
 	struct iso_property property;
@@ -151,6 +154,32 @@ static int failed(const struct unit *unit, int code, struct error *reterr)
 	return code;
 }
 
+static int silent(struct error *reterr)
+{
+	return error_set(reterr, -ETIME, "systemd does not answer");
+}
+
+/* All calls of a tick together wait so long at most: the tick also renews the lease. */
+static int begin(struct unit *unit, uint64_t now_ns, unsigned wait_ms, struct error *reterr)
+{
+	uint64_t spent_ms;
+
+	if (now_ns != unit->now_ns)
+		unit->spent_ns = 0;
+	unit->now_ns = now_ns;
+	spent_ms = unit->spent_ns / 1000000;
+	if (spent_ms >= wait_ms)
+		return silent(reterr);
+	unitbus_begin(unit->bus, wait_ms - (unsigned)spent_ms);
+	return 0;
+}
+
+static void end(struct unit *unit, uint64_t began_ns)
+{
+	unit->spent_ns += clock_now_ns() - began_ns;
+	unitbus_end(unit->bus);
+}
+
 static int ask_group(struct unit *unit, char ret_path[PATH_MAX], struct error *reterr)
 {
 	char path[UNITBUS_TEXT_BYTES], state[UNITBUS_TEXT_BYTES];
@@ -169,13 +198,20 @@ static int ask_group(struct unit *unit, char ret_path[PATH_MAX], struct error *r
 	return error_set(reterr, -ENODEV, "unit %.150s is not running (%.40s)", unit->name, state);
 }
 
-int unit_group(struct unit *unit, char ret_path[PATH_MAX], struct error *reterr)
+int unit_group(struct unit *unit, uint64_t now_ns, char ret_path[PATH_MAX], struct error *reterr)
 {
+	uint64_t began_ns = clock_now_ns();
 	int r;
 
-	unitbus_begin(unit->bus, unit->wait_ms);
+	if (now_ns < unit->property.call_at_ns)
+		return failed(unit, silent(reterr), reterr);
+	r = begin(unit, now_ns, unit->wait_ms, reterr);
+	if (r < 0)
+		return failed(unit, r, reterr);
 	r = ask_group(unit, ret_path, reterr);
-	unitbus_end(unit->bus);
+	end(unit, began_ns);
+	if (r == -ETIME)
+		iso_property_fail(&unit->property, now_ns);
 	return r;
 }
 
@@ -187,14 +223,16 @@ static int change(struct unit *unit, uint64_t now_ns, unsigned wait_ms,
 		  const struct unit_quota *quota, struct error *reterr)
 {
 	struct unit_quota has = { 0 };
-	int r;
+	uint64_t began_ns = clock_now_ns();
+	int r = begin(unit, now_ns, wait_ms, reterr);
 
-	unitbus_begin(unit->bus, wait_ms);
+	if (r < 0)
+		return failed(unit, r, reterr);
 	iso_property_tell(&unit->property, now_ns, quota->ucpu);
 	r = unitbus_set_quota(unit->bus, quota->ucpu, quota->period_us, reterr);
 	if (r == 0)
 		r = read_quota(unit, &has, reterr);
-	unitbus_end(unit->bus);
+	end(unit, began_ns);
 	/* A transient one that has ended: there is nothing that systemd would write. */
 	if (r == -ENOENT) {
 		iso_property_confirm(&unit->property, ISO_PROPERTY_STEP_UCPU);
@@ -247,14 +285,18 @@ int unit_raise(struct unit *unit, uint64_t now_ns, uint64_t share_ucpu, uint64_t
 int unit_look(struct unit *unit, uint64_t now_ns, struct error *reterr)
 {
 	struct unit_quota quota = { 0 };
-	int r;
+	uint64_t began_ns = clock_now_ns();
+	int r = now_ns < unit->property.call_at_ns ? silent(reterr)
+						   : begin(unit, now_ns, unit->wait_ms, reterr);
 
-	unitbus_begin(unit->bus, unit->wait_ms);
-	r = read_quota(unit, &quota, reterr);
-	unitbus_end(unit->bus);
+	if (r == 0) {
+		r = read_quota(unit, &quota, reterr);
+		end(unit, began_ns);
+		if (r < 0)
+			iso_property_fail(&unit->property, now_ns);
+	}
 	if (r < 0) {
 		iso_property_doubt(&unit->property);
-		iso_property_fail(&unit->property, now_ns);
 		return failed(unit, r, reterr);
 	}
 	iso_property_confirm(&unit->property, quota.ucpu);
@@ -263,7 +305,10 @@ int unit_look(struct unit *unit, uint64_t now_ns, struct error *reterr)
 
 int unit_set(struct unit *unit, const struct unit_quota *quota, struct error *reterr)
 {
-	int r = change(unit, 0, WAIT_MS_PATIENT, quota, reterr);
+	int r;
+
+	unit->spent_ns = 0;
+	r = change(unit, 0, WAIT_MS_PATIENT, quota, reterr);
 
 	return r < 0 ? r : 0;
 }

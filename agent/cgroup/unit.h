@@ -27,6 +27,8 @@
  * Each call makes a connection and ends it when all is answered, since systemd
  * sends all of its signals to whoever stays.  It waits a bounded time: systemd
  * answers nobody while it reloads; then the connection is kept for the next call.
+ * now_ns is that of the tick (CLOCK_MONOTONIC): the calls of one tick together wait
+ * no longer than one, and after a call without an answer there is none for a while.
  */
 
 #define UNIT_NAME_BYTES 256
@@ -35,7 +37,7 @@
 struct unit_config {
 	const char *name;     /* "foo.service"; borrowed for the call */
 	const char *address;  /* of a bus, for tests; NULL: systemd's */
-	unsigned wait_ms;     /* the most that a call may take; 0: see unit_hurry() */
+	unsigned wait_ms;     /* the most that a tick's calls may take; 0: see unit_hurry() */
 };
 
 /* As systemd has it. */
@@ -73,7 +75,7 @@ struct unit *unit_close(struct unit *unit);
 const char *unit_name(const struct unit *unit);
 
 /* Its control group below the root of the hierarchy.  -ENODEV: it is not running; as above. */
-int unit_group(struct unit *unit, char ret_path[PATH_MAX], struct error *reterr);
+int unit_group(struct unit *unit, uint64_t now_ns, char ret_path[PATH_MAX], struct error *reterr);
 
 /* The quota that was found by unit_open(). */
 const struct unit_quota *unit_found(const struct unit *unit);

@@ -357,6 +357,9 @@ static int check_trading(struct confcheck *check)
 /* Clock rates differ by less than one part in so many, and by far. */
 #define CLOCK_RATE_PART 20
 
+/* A tick may wait a quarter of a second for systemd, and one that is late costs more. */
+#define LEASE_UNIT_NS 2000000000u
+
 /* The guard is up to this early, and never by a large part of the lease. */
 #define GUARD_EARLY_NS	 200000000u
 #define GUARD_EARLY_PART 8
@@ -381,6 +384,10 @@ static int check_lease(struct confcheck *check)
 	conf->trading.guard_ns = GUARD_EARLY_NS;
 	if (conf->trading.guard_ns > lease_ns / GUARD_EARLY_PART)
 		conf->trading.guard_ns = lease_ns / GUARD_EARLY_PART;
+	if (conf->unit[0] != '\0' && lease_ns < LEASE_UNIT_NS)
+		warn(check, confutil_line(conf_schema(), check->lines, "trading", "lease"),
+		     "trading.lease: shorter than 2s: a tick may wait 250ms for systemd, and with "
+		     "unit a busy one would cost the lease");
 	if (conf->guard.watchdog[0] != '\0' && conf_watchdog_s(conf) == 0)
 		warn(check, confutil_line(conf_schema(), check->lines, "guard", "watchdog"),
 		     "guard.watchdog: no timeout fits into trading.lease-slack; with 1500ms or "

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/base/clock.h"
 #include "agent/cgroup/cgroup.h"
 #include "agent/cgroup/delegated.h"
 #include "agent/cgroup/unit.h"
@@ -128,7 +129,7 @@ static void check_unit(struct preflight *preflight, const struct conf *conf)
 			      "%.180s", error.text);
 		return;
 	}
-	r = unit_group(unit, path, &error);
+	r = unit_group(unit, clock_now_ns(), path, &error);
 	if (r == -ENODEV)
 		preflight_say(preflight, "unit", PREFLIGHT_WARNING,
 			      "systemctl start it: until then the share is the others'", "%.180s",

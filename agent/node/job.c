@@ -158,7 +158,7 @@ int job_open(const struct conf *conf, uint64_t first_ucpu, struct job **ret_job,
 	enum iso_status status = iso_quota_init(memory, iso_quota_size(), &config, &job->quota);
 	assert(status == ISO_OK); /* conf_check() has seen the period */
 
-	r = job_locate(job, reterr);
+	r = job_locate(job, clock_now_ns(), reterr);
 	/* It will be limited from its start. */
 	if (r == -ENODEV && job->unit != NULL)
 		r = 0;
@@ -263,7 +263,7 @@ static void reopen(struct job *job, uint64_t now_ns)
 	if (now_ns < job->reopen_at_ns || (!is_there && is_path))
 		return;
 	job->reopen_at_ns = now_ns + REOPEN_EVERY_NS;
-	if (job_locate(job, &error) < 0 && job->trouble[0] == '\0')
+	if (job_locate(job, now_ns, &error) < 0 && job->trouble[0] == '\0')
 		return;
 	job_unit_look(job, now_ns);
 	/* Even if systemd does not answer: then the group is limited, and the rest is uncertain. */

@@ -90,7 +90,7 @@ int64_t job_bound_ucpu(const struct job *job);
  * had before us.  -ENODEV: it is not running; the path is then that of its last
  * group, or one where none can be.
  */
-int job_locate(struct job *job, struct error *reterr);
+int job_locate(struct job *job, uint64_t now_ns, struct error *reterr);
 /*
  * A unit without any quota has no file for the limit: it gets the floor; and so
  * does one with a higher quota where there are leases.

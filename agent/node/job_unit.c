@@ -72,7 +72,7 @@ static int open_unit(struct job *job, struct error *reterr)
 	return r;
 }
 
-int job_locate(struct job *job, struct error *reterr)
+int job_locate(struct job *job, uint64_t now_ns, struct error *reterr)
 {
 	struct error error = { 0 };
 	int r;
@@ -87,7 +87,7 @@ int job_locate(struct job *job, struct error *reterr)
 	r = job->unit == NULL ? open_unit(job, reterr) : 0;
 	if (r < 0)
 		return r;
-	r = unit_group(job->unit, job->group, &error);
+	r = unit_group(job->unit, now_ns, job->group, &error);
 	if (r == 0) {
 		job->absent[0] = '\0';
 		return 0;

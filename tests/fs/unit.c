@@ -15,9 +15,11 @@
 #define PERIOD 100000u
 
 static struct manager manager;
+static unsigned wait_ms;
 
 static void begin(void)
 {
+	wait_ms = 300;
 	manager_start(&manager);
 }
 
@@ -29,7 +31,7 @@ static void end(void)
 static int open_unit(struct unit **ret_unit, struct error *error)
 {
 	struct unit_config config = {
-		.name = "foo.service", .address = manager.address, .wait_ms = 300,
+		.name = "foo.service", .address = manager.address, .wait_ms = wait_ms,
 	};
 
 	return unit_open(&config, ret_unit, error);
@@ -96,13 +98,13 @@ START_TEST(finds_the_group_and_the_quota)
 	strcpy(manager.unit->group, "/system.slice/foo.service");
 	struct unit *unit = opened();
 
-	ck_assert_int_eq(unit_group(unit, path, &error), 0);
+	ck_assert_int_eq(unit_group(unit, S, path, &error), 0);
 	ck_assert_str_eq(path, "/system.slice/foo.service");
 	ck_assert_uint_eq(unit_found(unit)->ucpu, 250 * MCPU);
 	ck_assert_uint_eq(unit_found(unit)->period_us, UINT64_MAX);
 	ck_assert_uint_eq(unit_bound_ucpu(unit), 250 * MCPU);
 	manager.unit->group[0] = '\0';
-	ck_assert_int_eq(unit_group(unit, path, &error), -ENODEV);
+	ck_assert_int_eq(unit_group(unit, S, path, &error), -ENODEV);
 	ck_assert_str_eq(error.text, "unit foo.service is not running (inactive)");
 	ck_assert_str_eq(path, "/system.slice/foo.service");
 	unit_close(unit);
@@ -248,6 +250,32 @@ START_TEST(what_cannot_be_looked_at_may_be_anything)
 }
 END_TEST
 
+START_TEST(the_calls_of_a_tick_wait_no_longer_than_one)
+{
+	char path[PATH_MAX];
+	uint64_t begin_ns;
+
+	wait_ms = 2000;
+	strcpy(manager.unit->group, "/system.slice/foo.service");
+	struct unit *unit = opened();
+
+	manager.unit->delay_ms = 1200;
+	ck_assert_int_eq(unit_group(unit, S, path, NULL), 0);
+	ck_assert_int_eq(unit_group(unit, S, path, NULL), -ETIME);
+	/* From now on it is left alone. */
+	begin_ns = clock_now_ns();
+	ck_assert_int_eq(unit_look(unit, S, NULL), -ETIME);
+	ck_assert_uint_eq(unit_bound_ucpu(unit), UINT64_MAX);
+	ck_assert_int_eq(unit_group(unit, 2 * S - 1, path, NULL), -ETIME);
+	ck_assert_int_eq(unit_lower(unit, 2 * S - 1, 300 * MCPU, PERIOD, NULL), -ETIME);
+	ck_assert_uint_lt(clock_now_ns() - begin_ns, S / 2);
+	manager.unit->delay_ms = 0;
+	ck_assert_int_eq(unit_group(unit, 2 * S, path, NULL), 0);
+	ck_assert_int_eq(unit_lower(unit, 2 * S, 300 * MCPU, PERIOD, NULL), 1);
+	unit_close(unit);
+}
+END_TEST
+
 START_TEST(a_lost_connection_is_made_anew)
 {
 	struct unit *unit = opened();
@@ -272,12 +300,12 @@ START_TEST(nobody_stays_connected_once_all_is_answered)
 	has_hung_up();
 	ck_assert_int_eq(unit_raise(unit, S, 900 * MCPU, PERIOD, NULL), 1);
 	has_hung_up();
-	ck_assert_int_eq(unit_look(unit, S, NULL), 0);
+	ck_assert_int_eq(unit_look(unit, 2 * S, NULL), 0);
 	has_hung_up();
-	ck_assert_int_eq(unit_group(unit, path, NULL), -ENODEV);
+	ck_assert_int_eq(unit_group(unit, 3 * S, path, NULL), -ENODEV);
 	has_hung_up();
 	manager.unit->refuses = true;
-	ck_assert_int_lt(unit_lower(unit, S, 300 * MCPU, PERIOD, NULL), 0);
+	ck_assert_int_lt(unit_lower(unit, 4 * S, 300 * MCPU, PERIOD, NULL), 0);
 	has_hung_up();
 	ck_assert_uint_eq(manager.unit->peers, 6);
 	unit_close(unit);
@@ -351,6 +379,7 @@ Suite *test_suite(void)
 	tcase_add_test(bus, one_that_systemd_has_forgotten_has_no_quota_to_lower);
 	tcase_add_test(bus, what_others_set_is_seen_when_looked_at);
 	tcase_add_test(bus, what_cannot_be_looked_at_may_be_anything);
+	tcase_add_test(bus, the_calls_of_a_tick_wait_no_longer_than_one);
 	tcase_add_test(bus, a_lost_connection_is_made_anew);
 	tcase_add_test(bus, nobody_stays_connected_once_all_is_answered);
 	tcase_add_test(bus, what_was_not_answered_stays_before_what_comes_next);

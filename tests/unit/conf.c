@@ -295,6 +295,15 @@ START_TEST(a_lease_gives_the_promise_and_the_guard_its_time)
 	ck_assert_str_eq(conf.guard.executable, "/g");
 	ck_assert_int_eq(conf.guard.priority, 0);
 
+	/* Less than a systemd that is busy may take. */
+	parses("cluster = lab node = a budget = 1.5cpu endowment = 0.5cpu unit = foo.service\n"
+	       "floor = 10mcpu trading { tick = 100ms lease = 1999ms }\n");
+	ck_assert_uint_eq(conf.warning_count, 1);
+	ck_assert_ptr_nonnull(strstr(conf.warnings[0], "line 2: trading.lease: shorter than 2s"));
+	parses("cluster = lab node = a budget = 1.5cpu endowment = 0.5cpu unit = foo.service\n"
+	       "floor = 10mcpu trading { tick = 100ms lease = 2s }\n");
+	ck_assert_uint_eq(conf.warning_count, 0);
+
 	parses(REQUIRED "listen = ipc:///l secret-key = /k trading { lease = off }\n");
 	ck_assert_uint_eq(conf.trading.lease_ns, 0);
 	ck_assert_uint_eq(conf.trading.promise_ns, 0);
