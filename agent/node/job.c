@@ -27,6 +27,8 @@
 /* Long enough to smooth over bursts, short enough to follow a co-tenant within seconds. */
 #define DEMAND_TAU_NS	   2000000000u
 #define REOPEN_EVERY_NS	   1000000000u
+/* A job may crash and come again each second, for ever. */
+#define AGAIN_QUIET_NS	   60000000000u
 
 static int open_cgroup(struct job *job, uint64_t first_ucpu, struct error *reterr)
 {
@@ -244,6 +246,20 @@ static void move_meter(struct job *job)
 	open_meter(job);
 }
 
+static void tell_again(struct job *job, uint64_t now_ns)
+{
+	job->again_count++;
+	if (job->again_at_ns != 0 && now_ns - job->again_at_ns < AGAIN_QUIET_NS)
+		return;
+	if (job->again_count > 1)
+		log_info("cgroup %s: is there again, %u times since this was said; limiting it",
+			 job->group, job->again_count);
+	else
+		log_info("cgroup %s: is there again; limiting it", job->group);
+	job->again_at_ns = now_ns;
+	job->again_count = 0;
+}
+
 /* Same path, new directory: until all follows, whoever runs in there is not limited by us. */
 static void reopen(struct job *job, uint64_t now_ns)
 {
@@ -283,7 +299,7 @@ static void reopen(struct job *job, uint64_t now_ns)
 	cgroup_close(gone);
 	move_meter(job);
 	job->effective_at_ns = 0;
-	log_info("cgroup %s: is there again; limiting it", job->group);
+	tell_again(job, now_ns);
 }
 
 /* Drift is repaired inside; false when what the kernel enforces is not known. */

@@ -65,6 +65,8 @@ struct job {
 	int64_t ceiling_ucpu;	  /* what the host allows; the view's may be lower */
 	uint64_t effective_at_ns; /* when the ancestors were last looked at */
 	uint64_t reopen_at_ns;
+	uint64_t again_at_ns; /* when it was said last that it is there again; 0: never */
+	unsigned again_count; /* how often that was since */
 	char trouble[256]; /* why it is not known, or not up to us, what the kernel enforces */
 };
 

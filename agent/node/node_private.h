@@ -18,6 +18,7 @@
 #include "agent/node/journal.h"
 #include "agent/node/node.h"
 #include "agent/node/peers.h"
+#include "lib/enforce/telling.h"
 #include "lib/quant/quant.h"
 #include "lib/trade/trade.h"
 
@@ -95,7 +96,7 @@ struct node {
 	const char *standing;    /* the last that was logged; NULL: none */
 	bool limit_failed;       /* the last lowering did; logged once */
 	bool raise_told;         /* that raising did, and not yet that it can be done again */
-	const char *job_state;   /* the last that was logged; NULL: none yet */
+	struct iso_telling telling; /* of the job's state */
 	struct node_history *history;
 	char decision[256];      /* the last transfer given, in words */
 	uint64_t decided_ns;

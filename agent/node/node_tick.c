@@ -54,27 +54,42 @@ static void remember_decision(struct node *node, uint64_t now_ns)
 	node->decided_ns = now_ns;
 }
 
-/* The log tells when a state begins and ends; status shows it in between. */
-static void log_job_state(struct node *node)
+/* 0: nothing is amiss. */
+static unsigned state_number(const char *state)
 {
-	const char *reason, *state = job_state(node->job, &reason);
-	bool is_first = node->job_state == NULL;
+	for (unsigned i = CGROUP_DRIFTED; i < CGROUP_DRY_RUN; i++)
+		if (strcmp(state, cgroup_state_name((enum cgroup_state)i)) == 0)
+			return i;
+	return 0;
+}
 
+/* The log tells when a state begins and ends; status shows it in between. */
+static void log_job_state(struct node *node, uint64_t now_ns)
+{
+	const char *reason, *state = job_state(node->job, &reason), *path = conf_job(node->conf);
+	unsigned number = state_number(state);
+	uint32_t untold = 0;
+
+	_Static_assert(CGROUP_DRY_RUN < ISO_TELLING_STATES, "each state has its place");
 	/* That the quota does not hold it has been logged by then. */
-	if (reason == job_facts(node->job)->unbound) {
-		state = "ok";
-		reason = "";
+	if (reason == job_facts(node->job)->unbound)
+		number = 0;
+	/* What is amiss at the start has been said by then as well. */
+	switch (iso_telling_look(&node->telling, now_ns, number, &untold)) {
+	case ISO_TELL_NOTHING: break;
+	case ISO_TELL_BEGIN:
+		if (untold > 0)
+			log_warn("cgroup %s: %s: %s; not said were %u changes before",
+				 path, state, reason, untold);
+		else
+			log_warn("cgroup %s: %s: %s", path, state, reason);
+		break;
+	case ISO_TELL_END: log_info("cgroup %s: ok again", path); break;
+	case ISO_TELL_COUNT:
+		log_info("cgroup %s: ok for a minute; not said were %u changes before", path,
+			 untold);
+		break;
 	}
-
-	if (!is_first && strcmp(state, node->job_state) == 0)
-		return;
-	node->job_state = state;
-	if (is_first)
-		return; /* what is amiss at the start has been said by then */
-	if (reason[0] != '\0')
-		log_warn("cgroup %s: %s: %s", conf_job(node->conf), state, reason);
-	else
-		log_info("cgroup %s: ok again", conf_job(node->conf));
 }
 
 /* No quota is smaller than the kernel's least; what that counts for: node_enforced_ucpu(). */
@@ -135,7 +150,7 @@ static void carry_out(struct node *node, uint64_t now_ns)
 	int r = limit(node, now_ns, node->entitled_ucpu, &error);
 	bool has_written = (int64_t)job_view(node->job)->quota_writes != writes;
 
-	log_job_state(node);
+	log_job_state(node, now_ns);
 	/* Another writer's value is put right at a slower pace, and is a state. */
 	if (r < 0 && r != -ESTALE && !node->raise_told && !node->limit_failed) {
 		log_warn("cgroup %s: %s; trying again at each tick", conf_job(node->conf),
