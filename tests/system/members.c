@@ -140,6 +140,8 @@ void members_start(struct members *members, unsigned index, const char *crash)
 		unsetenv("ISO_CRASH_AT");
 	if (members->disk != NULL) {
 		setenv("ISO_DISK", members->disk, 1);
+		if (members->disk_while != NULL)
+			setenv("ISO_DISK_WHILE", members->disk_while, 1);
 		setenv("LD_PRELOAD", stage_build_path("tests/system/disk.so", shim), 1);
 	}
 	const char *const argv[] = { program, "-f", conf, NULL };
@@ -148,6 +150,7 @@ void members_start(struct members *members, unsigned index, const char *crash)
 	int r = child_start(&member->agent, member->name, &launch, &error);
 	unsetenv("ISO_CRASH_AT");
 	unsetenv("ISO_DISK");
+	unsetenv("ISO_DISK_WHILE");
 	unsetenv("LD_PRELOAD");
 	ck_assert_msg(r == 0, "%s", error.text);
 }

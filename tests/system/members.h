@@ -43,6 +43,7 @@ struct members {
 	int64_t budget_ucpu;
 	const char *lease; /* as in the configuration; NULL: off */
 	const char *disk;  /* ISO_DISK of tests/system/disk.c for the next start; NULL: healthy */
+	const char *disk_while; /* ISO_DISK_WHILE; NULL: from then on */
 	bool trains;	   /* each member has a worker, which does nothing but run */
 };
 

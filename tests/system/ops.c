@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,7 +171,7 @@ END_TEST
 START_TEST(an_operation_under_which_the_disk_fails_is_applied_once)
 {
 	static const char *const disks[] = { "fdatasync:4:EIO", "fdatasync:4:lost",
-					     "pwrite:4:ENOSPC", "pwrite:4:short" };
+					     "pwrite:4:EIO", "pwrite:4:short" };
 
 	members_open(&members, BUDGET_UCPU);
 	members_make(&members, 0, 50000);
@@ -185,6 +186,33 @@ START_TEST(an_operation_under_which_the_disk_fails_is_applied_once)
 		members_wait_log(&members, 0, "cannot go on", i + 1);
 		members_stop(&members, 0, SIGKILL);
 	}
+	members_close(&members);
+}
+END_TEST
+
+/* While there is no room for it it is put off, and nothing of it remains; then it is done once. */
+START_TEST(an_operation_waits_for_a_disk_that_is_full)
+{
+	char file[DEMO_PATH_BYTES];
+
+	members_open(&members, BUDGET_UCPU);
+	members_make(&members, 0, 50000);
+	path_join(file, members.directory, "full");
+	members.disk = "pwrite:1:ENOSPC";
+	members.disk_while = file;
+	members_start(&members, 0, NULL);
+	ck_assert(members_wait(&members, 0));
+	close(open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+
+	struct opjson_op op = members_op(&members, 0, ISO_OP_MINT);
+	op.op.amount_ucpu = 100;
+	const char *why = members_refused(&members, 0, op);
+	ck_assert_msg(strncmp(why, "busy: ", 6) == 0, "%s", why);
+	ck_assert_ptr_nonnull(strstr(why, "No space left on device"));
+	ck_assert_int_eq(members_sum_ucpu(&members), 50000);
+	ck_assert_int_eq(unlink(file), 0);
+	mint(0, 100);
+	ck_assert_int_eq(members_sum_ucpu(&members), 50100);
 	members_close(&members);
 }
 END_TEST
@@ -521,6 +549,7 @@ Suite *test_suite(void)
 			  an_operation_is_applied_once_wherever_the_agent_is_killed);
 	stage_suite_add(suite, "disks", TIMEOUT_S,
 			  an_operation_under_which_the_disk_fails_is_applied_once);
+	stage_suite_add(suite, "disks", TIMEOUT_S, an_operation_waits_for_a_disk_that_is_full);
 	stage_suite_add(suite, "edges", TIMEOUT_S,
 			  an_edge_that_is_opened_at_run_time_makes_two_agents_trade);
 	stage_suite_add(suite, "leases", TIMEOUT_S,
