@@ -51,6 +51,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/cgroup/mounts.c %D%/cgroup/mounts.h \
 	%D%/cgroup/unit.c %D%/cgroup/unit.h \
 	%D%/cgroup/unitbus.c %D%/cgroup/unitbus.h \
+	%D%/cgroup/unitdropin.c %D%/cgroup/unitdropin.h \
 	%D%/cgroup/unitsaved.c %D%/cgroup/unitsaved.h \
 	%D%/conf/allocation.c %D%/conf/allocation.h \
 	%D%/conf/conf.c %D%/conf/conf.h \

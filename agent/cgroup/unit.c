@@ -10,6 +10,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/cgroup/unitbus.h"
+#include "agent/cgroup/unitdropin.h"
 #include "lib/enforce/property.h"
 
 #define WAIT_MS_PATIENT 5000u
@@ -21,6 +22,7 @@ struct unit {
 	uint64_t spent_ns; /* waiting, in that tick */
 	struct unitbus *bus;
 	struct unit_quota found;
+	char overridden[PATH_MAX]; /* "": it is not */
 	struct iso_property property;
 };
 
@@ -72,6 +74,23 @@ static int read_quota(struct unit *unit, struct unit_quota *ret_quota, struct er
 	return r;
 }
 
+static int find_dropin(struct unit *unit, struct error *reterr)
+{
+	const char *found = NULL;
+	char **paths;
+	int r = unitbus_list(unit->bus, "DropInPaths", &paths, reterr);
+
+	if (r < 0)
+		return r;
+	r = unitdropin_find(paths, &found, reterr);
+	if (r == 0 && found != NULL)
+		snprintf(unit->overridden, sizeof(unit->overridden), "%s", found);
+	for (char **path = paths; *path != NULL; path++)
+		free(*path);
+	free(paths);
+	return r;
+}
+
 /* A unit that is not running is fine: it will be limited from its start. */
 static int find(struct unit *unit, struct error *reterr)
 {
@@ -85,9 +104,10 @@ static int find(struct unit *unit, struct error *reterr)
 	if (strcmp(state, "loaded") != 0)
 		return error_set(reterr, -ENOENT, "systemd cannot load it: %.100s", state);
 	r = read_quota(unit, &unit->found, reterr);
-	if (r == 0)
-		iso_property_confirm(&unit->property, unit->found.ucpu);
-	return r;
+	if (r < 0)
+		return r;
+	iso_property_confirm(&unit->property, unit->found.ucpu);
+	return find_dropin(unit, reterr);
 }
 
 int unit_open(const struct unit_config *config, struct unit **ret_unit, struct error *reterr)
@@ -141,6 +161,11 @@ const char *unit_name(const struct unit *unit)
 const struct unit_quota *unit_found(const struct unit *unit)
 {
 	return &unit->found;
+}
+
+const char *unit_overridden(const struct unit *unit)
+{
+	return unit->overridden[0] != '\0' ? unit->overridden : NULL;
 }
 
 uint64_t unit_bound_ucpu(const struct unit *unit)

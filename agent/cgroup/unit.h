@@ -80,6 +80,13 @@ int unit_group(struct unit *unit, uint64_t now_ns, char ret_path[PATH_MAX], stru
 /* The quota that was found by unit_open(). */
 const struct unit_quota *unit_found(const struct unit *unit);
 
+/*
+ * The drop-in file, found by unit_open(), whose CPUQuota= systemd would take at its
+ * next reload in place of what is set here (agent/cgroup/unitdropin.h): such a unit
+ * cannot be limited for sure.  NULL: there is none.
+ */
+const char *unit_overridden(const struct unit *unit);
+
 /* What systemd may write to the kernel's file; UINT64_MAX: anything. */
 uint64_t unit_bound_ucpu(const struct unit *unit);
 

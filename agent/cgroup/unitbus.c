@@ -253,6 +253,26 @@ int unitbus_number(struct unitbus *bus, const char *property, uint64_t *ret_numb
 	return 0;
 }
 
+int unitbus_list(struct unitbus *bus, const char *property, char ***ret_list,
+		 struct error *reterr)
+{
+	UNREF_MESSAGE sd_bus_message *reply = NULL;
+	char **list = NULL;
+	int r = get_again(bus, MANAGER ".Unit", property, &reply, reterr);
+
+	if (r < 0)
+		return r;
+	r = sd_bus_message_enter_container(reply, SD_BUS_TYPE_VARIANT, "as");
+	if (r >= 0)
+		r = sd_bus_message_read_strv(reply, &list);
+	if (r >= 0 && list == NULL)
+		list = calloc(1, sizeof(*list));
+	if (r < 0 || list == NULL)
+		return error_set(reterr, -EBADMSG, "%s: an answer that is no list", property);
+	*ret_list = list;
+	return 0;
+}
+
 static int set_quota(struct unitbus *bus, uint64_t ucpu, uint64_t period_us,
 		     struct error *reterr)
 {
@@ -330,6 +350,15 @@ int unitbus_number(struct unitbus *bus, const char *property, uint64_t *ret_numb
 	(void)bus;
 	(void)property;
 	(void)ret_number;
+	return error_errno(reterr, -ENOTSUP, "systemd");
+}
+
+int unitbus_list(struct unitbus *bus, const char *property, char ***ret_list,
+		 struct error *reterr)
+{
+	(void)bus;
+	(void)property;
+	(void)ret_list;
 	return error_errno(reterr, -ENOTSUP, "systemd");
 }
 

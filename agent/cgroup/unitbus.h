@@ -36,6 +36,10 @@ int unitbus_text(struct unitbus *bus, enum unitbus_interface interface, const ch
 int unitbus_number(struct unitbus *bus, const char *property, uint64_t *ret_number,
 		   struct error *reterr);
 
+/* Ends with NULL.  free() each and the list. */
+int unitbus_list(struct unitbus *bus, const char *property, char ***ret_list,
+		 struct error *reterr);
+
 /* As runtime properties.  After -ETIME they may be set yet; -ENOENT: there is no such unit. */
 int unitbus_set_quota(struct unitbus *bus, uint64_t ucpu, uint64_t period_us,
 		      struct error *reterr);

@@ -129,6 +129,10 @@ static void check_unit(struct preflight *preflight, const struct conf *conf)
 			      "%.180s", error.text);
 		return;
 	}
+	if (unit_overridden(unit) != NULL)
+		preflight_say(preflight, "unit", PREFLIGHT_MISSING,
+			      "remove that line: systemd would take it in place of the share",
+			      "'%.160s' has a CPUQuota", unit_overridden(unit));
 	r = unit_group(unit, clock_now_ns(), path, &error);
 	if (r == -ENODEV)
 		preflight_say(preflight, "unit", PREFLIGHT_WARNING,

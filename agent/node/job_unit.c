@@ -61,10 +61,20 @@ static int keep_original(struct job *job, struct error *reterr)
 static int open_unit(struct job *job, struct error *reterr)
 {
 	struct unit_config config = { .name = job->conf->unit };
+	const char *overridden;
 	int r = unit_open(&config, &job->unit, reterr);
 
 	if (r < 0)
 		return r;
+	overridden = unit_overridden(job->unit);
+	if (overridden != NULL && job->conf->dry_run)
+		log_warn("unit %s: '%.300s' has a CPUQuota, which systemd would take at a reload "
+			 "in place of the share", job->conf->unit, overridden);
+	else if (overridden != NULL)
+		return error_set(reterr, -EEXIST,
+				 "unit %.100s: '%.200s' has a CPUQuota, which systemd would take "
+				 "at a reload in place of the share: remove that line",
+				 job->conf->unit, overridden);
 	job->unit_original = *unit_found(job->unit);
 	if (!job->conf->dry_run)
 		r = keep_original(job, reterr);

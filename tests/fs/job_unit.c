@@ -474,6 +474,27 @@ START_TEST(what_was_kept_is_put_back_though_the_disk_has_no_room_any_more)
 }
 END_TEST
 
+START_TEST(a_unit_that_a_reload_would_lift_is_refused)
+{
+	struct error error = { 0 };
+	struct job *job = NULL;
+	FILE *file;
+
+	snprintf(manager.unit->dropin, sizeof(manager.unit->dropin), "%s/override.conf", state);
+	file = fopen(manager.unit->dropin, "we");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_ge(fputs("[Service]\nCPUQuota=200%\n", file), 0);
+	ck_assert_int_eq(fclose(file), 0);
+	ck_assert_int_eq(job_open(&conf, conf.floor_ucpu, &job, &error), -EEXIST);
+	ck_assert_ptr_nonnull(strstr(error.text, "/override.conf' has a CPUQuota"));
+	ck_assert_uint_eq(manager.unit->calls, 0);
+	/* One that only looks may look. */
+	conf.dry_run = true;
+	job_close(must_open());
+	ck_assert_int_eq(unlink(manager.unit->dropin), 0);
+}
+END_TEST
+
 START_TEST(a_dry_run_tells_systemd_nothing)
 {
 	conf.dry_run = true;
@@ -511,6 +532,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, restore_puts_back_what_was_there_before_the_first_agent);
 	tcase_add_test(tcase, a_disk_without_room_is_no_reason_not_to_limit);
 	tcase_add_test(tcase, what_was_kept_is_put_back_though_the_disk_has_no_room_any_more);
+	tcase_add_test(tcase, a_unit_that_a_reload_would_lift_is_refused);
 	tcase_add_test(tcase, a_dry_run_tells_systemd_nothing);
 	suite_add_tcase(suite, tcase);
 	return suite;

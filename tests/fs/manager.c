@@ -59,6 +59,11 @@ static int get(sd_bus_message *message, struct manager_unit *unit)
 	if (strcmp(sd_bus_message_get_path(message),
 		   "/org/freedesktop/systemd1/unit/foo_2eservice") != 0)
 		demand(-22, "object");
+	if (strcmp(property, "DropInPaths") == 0)
+		return unit->dropin[0] == '\0' ?
+			       sd_bus_reply_method_return(message, "v", "as", 0) :
+			       sd_bus_reply_method_return(message, "v", "as", 2,
+							  "/nonexistent/99-x.conf", unit->dropin);
 	if (strcmp(interface, "org.freedesktop.systemd1.Unit") == 0)
 		return sd_bus_reply_method_return(message, "v", "s",
 						  strcmp(property, "LoadState") == 0 ?

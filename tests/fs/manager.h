@@ -15,6 +15,7 @@ struct manager_unit {
 	volatile uint64_t ucpu, period_us;
 	char group[256];            /* "": not running */
 	char load_state[32];
+	char dropin[128];           /* a file; "": none */
 	volatile unsigned delay_ms; /* before it answers anything */
 	volatile bool ignores;      /* says yes, and keeps its value */
 	volatile bool refuses;      /* says no */

@@ -4,9 +4,13 @@
 #include "agent/cgroup/unit.h"
 
 #include <errno.h>
+#include <libgen.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/base/clock.h"
+#include "agent/cgroup/unitdropin.h"
 #include "tests/fs/manager.h"
 #include "tests/test.h"
 
@@ -123,6 +127,70 @@ START_TEST(what_systemd_does_not_know_is_no_job)
 	ck_assert_int_eq(open_unit(&unit, &error), -ENOENT);
 	says(&error, "masked");
 	ck_assert_ptr_null(unit);
+}
+END_TEST
+
+START_TEST(a_drop_in_counts_more_by_its_name_whatever_directory_it_is_in)
+{
+	static const char *const later[] = {
+		"/etc/systemd/system/foo.service.d/override.conf",
+		"/run/systemd/system/foo.service.d/60-x.conf",
+		"/etc/systemd/system/service.d/50-CPUQuotas.conf",
+		"/etc/systemd/system.control/foo.service.d/50-CPUQuota.conf",
+	};
+	static const char *const earlier[] = {
+		"/etc/systemd/system/foo.service.d/10-override.conf",
+		"/etc/systemd/system/foo.service.d/50-CPUQuota.conf",
+		"/run/systemd/system.control/foo.service.d/50-CPUQuota.conf",
+		"/etc/systemd/system.control/foo.service.d/50-CPUAccounting.conf",
+	};
+
+	for (unsigned i = 0; i < sizeof(later) / sizeof(later[0]); i++)
+		ck_assert_msg(unitdropin_comes_later(later[i]), "%s", later[i]);
+	for (unsigned i = 0; i < sizeof(earlier) / sizeof(earlier[0]); i++)
+		ck_assert_msg(!unitdropin_comes_later(earlier[i]), "%s", earlier[i]);
+}
+END_TEST
+
+static void drop_in(const char *name, const char *text)
+{
+	FILE *file;
+
+	snprintf(manager.unit->dropin, sizeof(manager.unit->dropin), "%s/%s",
+		 dirname(strdupa(manager.address + strlen("unix:path="))), name);
+	file = fopen(manager.unit->dropin, "we");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_ge(fputs(text, file), 0);
+	ck_assert_int_eq(fclose(file), 0);
+}
+
+START_TEST(a_drop_in_that_systemd_would_take_instead_is_found)
+{
+	static const struct {
+		const char *name, *text;
+		bool is_found;
+	} files[] = {
+		{ "override.conf", "[Service]\nCPUQuota=200%\n", true },
+		{ "override.conf", "[Service]\n CPUQuota =\n", true },
+		{ "override.conf", "[Service]\n#CPUQuota=200%\nCPUQuotaPeriodSec=1\n", false },
+		{ "override.conf", "", false },
+		{ "10-x.conf", "[Service]\nCPUQuota=200%\n", false },
+		{ "50-CPUQuota.conf", "[Service]\nCPUQuota=200%\n", false },
+	};
+	struct unit *unit = opened();
+
+	ck_assert_ptr_null(unit_overridden(unit));
+	unit_close(unit);
+	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		drop_in(files[i].name, files[i].text);
+		unit = opened();
+		if (files[i].is_found)
+			ck_assert_str_eq(unit_overridden(unit), manager.unit->dropin);
+		else
+			ck_assert_msg(unit_overridden(unit) == NULL, "file %u", i);
+		unit_close(unit);
+		ck_assert_int_eq(unlink(manager.unit->dropin), 0);
+	}
 }
 END_TEST
 
@@ -369,10 +437,12 @@ Suite *test_suite(void)
 	TCase *tcase = tcase_create("names"), *bus = tcase_create("a manager of our own");
 
 	tcase_add_test(tcase, only_what_can_be_one_job_is_a_unit);
+	tcase_add_test(tcase, a_drop_in_counts_more_by_its_name_whatever_directory_it_is_in);
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(bus, begin, end);
 	tcase_add_test(bus, finds_the_group_and_the_quota);
 	tcase_add_test(bus, what_systemd_does_not_know_is_no_job);
+	tcase_add_test(bus, a_drop_in_that_systemd_would_take_instead_is_found);
 	tcase_add_test(bus, lowers_at_once_and_raises_seldom);
 	tcase_add_test(bus, without_an_answer_it_is_uncertain_and_bounded_in_time);
 	tcase_add_test(bus, a_value_that_is_not_taken_is_an_error);
