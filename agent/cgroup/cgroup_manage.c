@@ -151,9 +151,10 @@ static bool is_expected(struct cgroup *cgroup, const struct cgroup_limit *presen
 {
 	struct cgroup_limit wanted = cgroup->written;
 
+	/* A quota from before us may have another period. */
 	return cgroup->expected_us != 0 && !present->unlimited &&
-	       present->quota_us == cgroup->expected_us &&
-	       present->period_us == cgroup->period_us &&
+	       present->quota_us * cgroup->period_us ==
+		       cgroup->expected_us * present->period_us &&
 	       cgroup_set_limit(cgroup, &wanted, NULL) == 0;
 }
 

@@ -417,6 +417,32 @@ START_TEST(the_floor_that_a_reload_writes_is_no_drift_and_lasts_a_tick)
 }
 END_TEST
 
+START_TEST(a_low_quota_from_before_is_no_drift_with_its_own_period)
+{
+	struct error error = { 0 };
+	int64_t has_us;
+	uint64_t period_us;
+	struct job *job;
+
+	manager.unit->ucpu = 30000; /* CPUQuota=3%, per 100 ms */
+	conf.floor_ucpu = 20000;
+	conf.period_ns = SECOND_NS / 20;
+	job = must_open();
+	for (int i = 0; i < 4; i++) {
+		ck_assert_int_eq(tick(job, 35000, &error), 0);
+		group_read_limit(directory, &has_us, &period_us);
+		ck_assert_int_eq(has_us, 1750);
+		ck_assert_uint_eq(period_us, 50000);
+		/* A reload. */
+		group_write_limit("job", 3000, 100000);
+	}
+	ck_assert_int_eq(tick(job, 35000, &error), 0);
+	ck_assert_uint_eq(manager.unit->calls, 0);
+	ck_assert_uint_eq(cgroup_drift_count(job_cgroup(job)), 0);
+	job_close(job);
+}
+END_TEST
+
 START_TEST(restore_puts_back_what_was_there_before_the_first_agent)
 {
 	struct error error = { 0 };
@@ -529,6 +555,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_unit_that_does_not_run_yet_is_gone);
 	tcase_add_test(tcase, with_leases_systemd_never_has_more_than_the_floor);
 	tcase_add_test(tcase, the_floor_that_a_reload_writes_is_no_drift_and_lasts_a_tick);
+	tcase_add_test(tcase, a_low_quota_from_before_is_no_drift_with_its_own_period);
 	tcase_add_test(tcase, restore_puts_back_what_was_there_before_the_first_agent);
 	tcase_add_test(tcase, a_disk_without_room_is_no_reason_not_to_limit);
 	tcase_add_test(tcase, what_was_kept_is_put_back_though_the_disk_has_no_room_any_more);
