@@ -224,6 +224,25 @@ static void check_keys(struct preflight *preflight, const struct conf *conf)
 	row(preflight, "keys", PREFLIGHT_OK, NULL, "public key %s", keys.public_key);
 }
 
+/* What a neighbour can do that lies, isobar(7) has under SECURITY. */
+static void check_limits(struct preflight *preflight, const struct conf *conf)
+{
+	unsigned without = 0;
+
+	for (unsigned i = 0; i < conf->neighbour_count; i++)
+		without += conf->neighbours[i].limit_ucpu == 0;
+	if (conf->neighbour_count == 0)
+		return;
+	if (conf->trading.limit_ucpu != 0 || without == 0)
+		row(preflight, "trust", PREFLIGHT_OK, NULL, "each neighbour has a limit");
+	else
+		row(preflight, "trust", PREFLIGHT_WARNING,
+		    "where a neighbour's host may be in hostile hands: limit, in section trading "
+		    "or neighbour; SECURITY in isobar(7)",
+		    "%u of %u neighbours have no limit: a lie of theirs is believed", without,
+		    conf->neighbour_count);
+}
+
 static void check_group(struct preflight *preflight, const struct conf *conf)
 {
 	if (conf->control_group[0] == '\0')
@@ -300,6 +319,7 @@ void preflight_run(const char *file, struct preflight *ret_preflight)
 	check_directory(preflight, "run directory", conf.run_directory);
 	check_keys(preflight, &conf);
 	preflightfiles_check(preflight, &conf, file);
+	check_limits(preflight, &conf);
 	check_network(preflight, &conf);
 	preflightguard_check(preflight, &conf);
 	preflightsandbox_check(preflight, &conf);

@@ -63,6 +63,7 @@ missing  journal            no state directory yet
 ok       run directory      $work/run is not there yet and can be made
 ok       keys               public key $(sed -n 's/^public-key //p' a.pub)
 ok       permissions        configuration, keys, state and programs are nobody else's
+warning  trust              1 of 1 neighbours have no limit: a lie of theirs is believed
 ok       listen address     tcp://127.0.0.1:0 is free
 ok       coordinator        ipc://$work/nobody listens
 skipped  guard              none: a dry run limits nothing
@@ -83,6 +84,13 @@ bad.conf
 expected
 stderr
 stdout" ] || complain "$(ls)"
+
+# How far neighbours are trusted.
+{ cat a.conf && echo 'trading { limit = 0.5cpu }'; } >limit.conf
+run "$ctl" check -f limit.conf
+keep '/^[a-z]* *trust/!d'
+out 'ok       trust              each neighbour has a limit'
+rm limit.conf
 
 # Where administrators are listened to, if anywhere.
 { echo "admin-listen = 'tcp://127.0.0.1:*'" && cat a.conf; } >admin.conf
