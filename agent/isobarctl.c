@@ -40,7 +40,7 @@ static const struct ctl_command commands[] = {
 	{ "leave", "NODE", "cjTy", "let a node give away everything and go", ctl_leave },
 	{ "bury", "NODE...", "cFgHjTy", "take back the share of a dead node", ctl_bury },
 	{ "forget", "NODE", "cFHjTy", "release what is kept for a buried node", ctl_forget },
-	{ "watch", "", "BcnTt", "bury nodes that stay silent, without asking", ctl_watch },
+	{ "watch", "", "BcjnTt", "bury nodes that stay silent, without asking", ctl_watch },
 	{ "resume", "", "cjTy", "go on with what was cut off", ctl_resume },
 	{ "help", "", "", "this list", help },
 	{ "version", "", "", "the version", version },

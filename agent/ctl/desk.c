@@ -33,6 +33,18 @@ static void on_waiting(void *context, const struct iso_registry *registry,
 		 entry_op_name(op->kind), why);
 }
 
+/* {"event": TEXT} or {"error": TEXT}, on a line of its own. */
+static void stream(const char *key, const char *text)
+{
+	json_t *json = json_string(text), *line;
+
+	line = json_pack("{s:o}", key, json != NULL ? json : json_string("(unprintable)"));
+	json_dumpf(line, stdout, JSON_COMPACT);
+	putchar('\n');
+	fflush(stdout);
+	json_decref(line);
+}
+
 static void say(struct desk *desk, const char *format, va_list ap)
 {
 	char text[700];
@@ -41,6 +53,10 @@ static void say(struct desk *desk, const char *format, va_list ap)
 	if (!desk->ctl->json) {
 		puts(text);
 		fflush(stdout);
+		return;
+	}
+	if (desk->ctl->stream) {
+		stream("event", text);
 		return;
 	}
 	json_t *json = json_string(text);
@@ -65,7 +81,9 @@ int desk_fail(struct desk *desk, const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	if (desk->ctl->json)
+	if (desk->ctl->json && desk->ctl->stream)
+		stream("error", text);
+	else if (desk->ctl->json)
 		desk_report(desk, false, text);
 	else
 		fprintf(stderr, "isobarctl: %s\n", text);

@@ -26,6 +26,7 @@ struct ctl {
 	const char *file;
 	const char *output;
 	bool json;
+	bool stream; /* JSON is a line for each event, not one report at the end */
 	uint64_t count;
 	uint64_t interval_ns;
 	/* Commands that change a cluster. */

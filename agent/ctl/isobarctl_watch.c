@@ -111,6 +111,7 @@ static int look(const struct ctl *ctl, struct watch *watch)
 int ctl_watch(const struct ctl *ctl, int argc, char **argv)
 {
 	static struct watch watch;
+	struct ctl endless = *ctl;
 	int r = CTL_DONE;
 
 	(void)argc;
@@ -120,6 +121,7 @@ int ctl_watch(const struct ctl *ctl, int argc, char **argv)
 		      stderr);
 		return CTL_USAGE;
 	}
+	endless.stream = true;
 	for (uint64_t i = 0; ctl->count == 0 || i < ctl->count; i++) {
 		const struct timespec pause = {
 			.tv_sec = (time_t)(ctl->interval_ns / 1000000000u),
@@ -128,7 +130,7 @@ int ctl_watch(const struct ctl *ctl, int argc, char **argv)
 
 		if (i > 0)
 			nanosleep(&pause, NULL);
-		r = look(ctl, &watch);
+		r = look(&endless, &watch);
 	}
 	return r;
 }

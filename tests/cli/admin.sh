@@ -226,7 +226,13 @@ warned 'bury both together with --fenced'
 heard d
 
 # Watching: c is buried without anybody; the budget goes on being kept.
-admin watch --bury-after 300ms --interval 100ms --count 30 --timeout 20s
+admin watch --bury-after 300ms --interval 100ms --count 30 --timeout 20s --json
+cp stdout lines
+while read -r line; do
+	echo "$line" >stdout
+	conforms watch
+done <lines
+jq -r '.event // .error' lines >stdout
 said 'c has been silent'
 said 'all neighbours have certified: c void'
 proven
