@@ -448,22 +448,6 @@ bool iso_trade_undo(struct iso_trade *trade, struct iso_trade_plan *ret_plan)
 	return is_begun;
 }
 
-void iso_trade_code_price(struct iso_trade *trade, struct trade_edge *edge)
-{
-	int64_t reference_q32 = edge->reference_seq != 0 ? (int64_t)edge->reference_q32 : 0;
-	struct iso_share_code code =
-	    iso_share_encode(&trade->share, trade->offer.price_q32, reference_q32);
-	struct trade_shown *shown = trade_shown(edge, trade->seq);
-
-	edge->symbol = code.symbol;
-	if (trade->share.mode != ISO_SHARE_DIFFERENCE || trade->seq == UINT32_MAX)
-		return;
-	if (shown == NULL)
-		shown = trade_shown(edge, 0);
-	if (shown != NULL)
-		*shown = (struct trade_shown){ trade->seq, (float)code.value_q32 };
-}
-
 /* Every other message at most: a later life of the peer hears them, too. */
 static void next_tombstone(struct iso_trade *trade)
 {
