@@ -185,7 +185,7 @@ int opjson_neighbours_read(const json_t *list,
 		return error_set(reterr, -EINVAL, "neighbours: missing, no array, or too long");
 	memset(neighbours, 0, sizeof(neighbours));
 	for (size_t i = 0; i < count; i++) {
-		char where[32];
+		char where[40];
 
 		snprintf(where, sizeof(where), "neighbours[%zu].", i);
 		struct reader reader = { .object = json_array_get(list, i),
