@@ -135,15 +135,11 @@ static unsigned count_levels(const char *name)
 static int locate(struct cgroup *cgroup, struct error *reterr)
 {
 	const char *below = mounts_below(&cgroup->mounts, cgroup->path);
+	int result = mounts_directory(&cgroup->mounts, cgroup->path, cgroup->directory, reterr);
 
+	if (result < 0)
+		return result;
 	cgroup->backend = cgroup->mounts.version == 2 ? &cgroup_v2 : &cgroup_v1;
-	/* In which group we are ourselves, and where a process arrives, could not be told. */
-	if (strncmp(cgroup->mounts.subtree, "/..", 3) == 0)
-		return error_set(reterr, -EXDEV,
-				 "'%.200s' shows groups outside of this cgroup namespace, in which "
-				 "they have other names: run outside of the namespace, or mount "
-				 "the hierarchy inside of it and limit a child",
-				 cgroup->mounts.mount);
 	/* All that the mount of a container shows: it has no name below that. */
 	if (below[0] == '\0')
 		below = cgroup->path;

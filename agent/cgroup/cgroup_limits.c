@@ -92,13 +92,14 @@ static void cpuset_group(const struct cgroup *cgroup, const struct mounts_contro
 static bool read_cpuset(const struct cgroup *cgroup, struct cpu_set *ret_set)
 {
 	struct mounts_controller cpuset;
-	char group[PATH_MAX], directory[2 * PATH_MAX];
+	char group[PATH_MAX], directory[PATH_MAX];
 
 	if (mounts_find(cgroup->root, "cpuset", &cpuset, NULL) < 0)
 		return false;
 	cpuset_group(cgroup, &cpuset, group);
 	for (char *slash = group; slash != NULL;) {
-		snprintf(directory, sizeof(directory), "%s%s", cpuset.mount, group);
+		if (mounts_directory(&cpuset, group, directory, NULL) < 0)
+			return false;
 		CGROUP_CLOSE_FD int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		if (fd >= 0 &&

@@ -98,7 +98,7 @@ int cgroup_tasks(struct cgroup *cgroup, unsigned most, struct cgroup_tasks *ret_
 static bool frozen_v1(struct cgroup *cgroup)
 {
 	struct mounts_controller freezer;
-	char text[CGROUP_FILE_BYTES], group[PATH_MAX], directory[2 * PATH_MAX];
+	char text[CGROUP_FILE_BYTES], group[PATH_MAX], directory[PATH_MAX];
 	uint64_t pid;
 
 	if (cgroup_file_read(cgroup->dir_fd, "cgroup.procs", text, sizeof(text)) < 0 ||
@@ -107,9 +107,9 @@ static bool frozen_v1(struct cgroup *cgroup)
 	*strchr(text, '\n') = '\0';
 	if (!cgroup_parse_u64(text, &pid, NULL) ||
 	    mounts_find(cgroup->root, "freezer", &freezer, NULL) < 0 || freezer.version != 1 ||
-	    mounts_group_of(cgroup->root, (pid_t)pid, "freezer", 1, group, NULL) < 0)
+	    mounts_group_of(cgroup->root, (pid_t)pid, "freezer", 1, group, NULL) < 0 ||
+	    mounts_directory(&freezer, group, directory, NULL) < 0)
 		return false;
-	snprintf(directory, sizeof(directory), "%s%s", freezer.mount, group);
 	CGROUP_CLOSE_FD int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return fd >= 0 && cgroup_file_read(fd, "freezer.state", text, sizeof(text)) == 0 &&
 	       strncmp(text, "FROZEN", 6) == 0;

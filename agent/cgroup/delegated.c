@@ -96,11 +96,11 @@ static int open_unit(const struct mounts_controller *mounts, const char *path,
 		     struct error *reterr)
 {
 	char directory[PATH_MAX];
-	int fd;
+	int r, fd;
 
-	if (snprintf(directory, sizeof(directory), "%s%s", mounts->mount,
-		     mounts_below(mounts, path)) >= PATH_MAX)
-		return error_errno(reterr, -ENAMETOOLONG, "'%.200s'", path);
+	r = mounts_directory(mounts, path, directory, reterr);
+	if (r < 0)
+		return r;
 	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? error_errno(reterr, -errno, "open '%.300s'", directory) : fd;
 }

@@ -252,3 +252,19 @@ const char *mounts_below(const struct mounts_controller *controller, const char 
 	/* "/a" has nothing of "/ab". */
 	return path[length] == '/' || path[length] == '\0' ? path + length : path;
 }
+
+int mounts_directory(const struct mounts_controller *controller, const char *path,
+		     char ret_directory[PATH_MAX], struct error *reterr)
+{
+	/* In which group we are ourselves, and where a process arrives, could not be told. */
+	if (strncmp(controller->subtree, "/..", 3) == 0)
+		return error_set(reterr, -EXDEV,
+				 "'%.200s' shows groups outside of this cgroup namespace, in which "
+				 "they have other names: run outside of the namespace, or mount "
+				 "the hierarchy inside of it and limit a child",
+				 controller->mount);
+	if (snprintf(ret_directory, PATH_MAX, "%s%s", controller->mount,
+		     mounts_below(controller, path)) >= PATH_MAX)
+		return error_errno(reterr, -ENAMETOOLONG, "'%.300s'", path);
+	return 0;
+}

@@ -42,4 +42,11 @@ int mounts_group_of(const char *root, pid_t pid, const char *name, unsigned vers
  */
 const char *mounts_below(const struct mounts_controller *controller, const char *path);
 
+/*
+ * The directory of a group in the file system.  -EXDEV: the mount shows groups
+ * outside of this cgroup namespace, in which they have other names.  -ENAMETOOLONG.
+ */
+int mounts_directory(const struct mounts_controller *controller, const char *path,
+		     char ret_directory[PATH_MAX], struct error *reterr);
+
 #endif

@@ -82,8 +82,7 @@ static int open_directories(const struct job *job, struct directories *ret_direc
 		return error_errno(reterr, -errno, "open %s", cgroup_directory(job->cgroup));
 	*ret_directories = (struct directories){ .cgroup_fd = fd, .usage_fd = -1 };
 	if (cgroup_version(job->cgroup) == 1 && mounts_find("", "cpuacct", &cpuacct, NULL) == 0 &&
-	    snprintf(path, sizeof(path), "%s%s", cpuacct.mount, job->group) <
-		    (int)sizeof(path))
+	    mounts_directory(&cpuacct, job->group, path, NULL) == 0)
 		ret_directories->usage_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return 0;
 }

@@ -603,6 +603,32 @@ START_TEST(finds_its_place_in_a_partial_mount)
 }
 END_TEST
 
+/* As all hierarchies of a container are. */
+START_TEST(finds_other_hierarchies_that_are_mounted_in_part)
+{
+	struct cgroup_config config = configure("/docker/abc/job");
+	struct cgroup_effective effective;
+	struct cgroup *cgroup;
+
+	tree_v1_host();
+	tree_file("/proc/self/mountinfo",
+		  "32 31 0:29 /docker/abc /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
+		  "33 31 0:30 /docker/abc " V1 " rw - cgroup cgroup rw,cpu,cpuacct\n"
+		  "34 31 0:31 /docker/abc /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n");
+	tree_file("/proc/77/cgroup", "4:freezer:/docker/abc/job\n3:cpu,cpuacct:/docker/abc/job\n"
+				     "2:cpuset:/docker/abc/job\n");
+	v1_group("/job", "-1\n", "100000\n");
+	tree_file(V1 "/job/cgroup.procs", "77\n");
+	tree_file("/sys/fs/cgroup/cpuset/job/cpuset.effective_cpus", "2\n");
+	tree_file("/sys/fs/cgroup/freezer/job/freezer.state", "FROZEN\n");
+	effective = effective_of("/docker/abc/job");
+	ck_assert_uint_eq(effective.cpus, 1);
+	cgroup = must_open(&config);
+	ck_assert(cgroup_frozen(cgroup));
+	cgroup_close(cgroup);
+}
+END_TEST
+
 START_TEST(reads_statistics)
 {
 	struct cgroup_config config = configure("/job");
@@ -733,6 +759,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_damaged_saved_limit_is_an_error);
 	tcase_add_test(tcase, a_saved_limit_of_another_boot_says_nothing);
 	tcase_add_test(tcase, finds_its_place_in_a_partial_mount);
+	tcase_add_test(tcase, finds_other_hierarchies_that_are_mounted_in_part);
 	tcase_add_test(tcase, reads_statistics);
 	tcase_add_test(tcase, sees_processes_here_and_below);
 	tcase_add_test(tcase, names_a_mount_that_reaches_beyond_the_namespace);

@@ -159,6 +159,37 @@ START_TEST(a_missing_process_has_no_group)
 }
 END_TEST
 
+START_TEST(finds_the_directory_of_a_group)
+{
+	static const struct {
+		const char *subtree, *path, *directory;
+	} groups[] = {
+		{ "/", "/isobar/job", "/mnt/isobar/job" },
+		{ "/", "/..name", "/mnt/..name" },
+		{ "/docker/abc", "/docker/abc/job", "/mnt/job" },
+		{ "/docker/abc", "/docker/abc", "/mnt" },
+		/* Of another container; a mount that does not show it has no such directory. */
+		{ "/docker/abc", "/docker/abcd", "/mnt/docker/abcd" },
+		{ "/../host", "/job", NULL },
+	};
+	struct mounts_controller controller = { .version = 1, .mount = "/mnt" };
+	char directory[PATH_MAX];
+	struct error error = { 0 };
+
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		snprintf(controller.subtree, sizeof(controller.subtree), "%s", groups[i].subtree);
+		strcpy(directory, "poison");
+		int r = mounts_directory(&controller, groups[i].path, directory, &error);
+		ck_assert_int_eq(r, groups[i].directory != NULL ? 0 : -EXDEV);
+		ck_assert_str_eq(directory, r == 0 ? groups[i].directory : "poison");
+	}
+	ck_assert_ptr_nonnull(strstr(error.text, "outside of this cgroup namespace"));
+	memset(controller.mount, 'm', sizeof(controller.mount) - 2);
+	strcpy(controller.subtree, "/");
+	ck_assert_int_eq(mounts_directory(&controller, "/job", directory, &error), -ENAMETOOLONG);
+}
+END_TEST
+
 static void start(void)
 {
 	root = tree_start();
@@ -179,6 +210,7 @@ Suite *test_suite(void)
 	tcase_add_loop_test(tcase, finds_the_group_of_a_process, 0,
 			    (int)(sizeof(samples) / sizeof(samples[0])));
 	tcase_add_test(tcase, a_missing_process_has_no_group);
+	tcase_add_test(tcase, finds_the_directory_of_a_group);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
