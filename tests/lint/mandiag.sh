@@ -8,10 +8,11 @@ cd "$top_srcdir" || exit 99
 source=$(mktemp) || exit 99
 trap 'rm -f "$source"' EXIT
 
-# The source with adjacent strings joined, as the compiler does.
-find agent lib -name '*.[ch]' -exec cat {} + |
+# The source with adjacent strings joined, as the compiler does, and without
+# the %s of plurals.
+find agent lib -name '*.[ch]' -exec cat {} + | sed 's/\([a-z]\)%s/\1/g' |
 	awk '{ text = text $0 "\n" }
-	END { gsub(/"[ \t\n]*"/, "", text); gsub(/\\"/, "\"", text); printf "%s", text }' >"$source"
+	END { gsub(/"[ \t\n]*"|"[ \t]*\\\n[ \t]*"/, "", text); gsub(/\\"/, "\"", text); printf "%s", text }' >"$source"
 
 awk -v source="$source" '
 	BEGIN { while ((getline line < source) > 0) text = text line "\n" }
@@ -36,7 +37,8 @@ awk -v source="$source" '
 			print FILENAME ":" FNR ": no program says \"" pieces[i] "\""
 			bad = 1
 		}
-		if (good == 0 && index(text, substr($0, 5)) == 0) {
+		# isobar(7) has the classes, which are all variable.
+		if (good == 0 && FILENAME !~ /\/isobar\.7$/ && index(text, substr($0, 5)) == 0) {
 			print FILENAME ":" FNR ": nothing to look for in: " $0
 			bad = 1
 		}
