@@ -14,3 +14,4 @@ lint_tests = \
 	%D%/units.sh
 dist_check_SCRIPTS += $(lint_tests)
 TESTS += $(lint_tests)
+EXTRA_DIST += %D%/mandiag.awk

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Every message that the manual explains must be in the programs.  A heading
-# of a -diag list is the message with its variable parts in capitals (N for a
-# number); what is between those must stand in a string of the source.
+# Every message that the manual explains must be in the programs, and every one
+# of the programs in the manual.  A heading of a -diag list is the message with
+# its variable parts in capitals (N for a number); what is between those must
+# stand in a string of the source.
 # shellcheck disable=SC2154 # from the Makefile
 cd "$top_srcdir" || exit 99
 source=$(mktemp) || exit 99
@@ -47,3 +48,9 @@ awk -v source="$source" '
 		if (seen < 40) { print "only " seen + 0 " messages found"; bad = 1 }
 		exit bad
 	}' man/*.[13578]
+status=$?
+
+# The other way round.
+find agent lib -name '*.[ch]' | LC_ALL=C sort |
+	xargs awk -f tests/lint/mandiag.awk man/*.[13578] || status=1
+exit $status
