@@ -5,6 +5,7 @@ cli_tests = \
 	%D%/audit.sh \
 	%D%/browser.sh \
 	%D%/check.sh \
+	%D%/commands.sh \
 	%D%/completion.sh \
 	%D%/deployment.sh \
 	%D%/examples.sh \

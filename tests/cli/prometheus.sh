@@ -72,6 +72,14 @@ scrape_configs:
 END
 run promtool check config "$work/prometheus.yml"
 ends 0
+
+# As is that of the manual, with these rules.
+sed -n '/^\.\\" prometheus$/,/^\.Ed/{/^\./!p;}' "$top_srcdir/man/isobar-exporter.8" |
+	sed 's|/usr/share/isobar/prometheus/||' >"$work/manual.yml"
+grep -q scrape_configs "$work/manual.yml" || complain 'no prometheus.yml in isobar-exporter(8)'
+run promtool check config "$work/manual.yml"
+ends 0
+
 # Ready, and ours: what is at this port may be somebody else's, until ours has ended for it.
 is_ready() {
 	curl -sf "http://127.0.0.1:$port/-/ready" >/dev/null &&

@@ -28,6 +28,15 @@ check() { # UNIT EXPOSURE-TIMES-TEN
 	[ "${exposure:-100}" -le "$2" ] || failures=$((failures + 1))
 }
 
+# The unit that isobard(8) shows.
+sed -n '/^\.\\" unit$/,/^\.Ed/{/^\./!p;}' "$top_srcdir/man/isobard.8" |
+	sed "s,=/usr/sbin/,=$top_builddir/agent/," >"$work/isobard@.service"
+if ! grep -q ExecStart "$work/isobard@.service" ||
+	systemd-analyze verify --man=no "$work/isobard@.service" 2>&1 | grep -F isobard@; then
+	echo 'isobard(8): the unit'
+	failures=$((failures + 1))
+fi
+
 check isobard@.service 34
 check isobar-coordinator@.service 15
 # Built only where libmicrohttpd is.
