@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Man pages: no warning from mandoc, and each names a real page.
+# Man pages: no warning from mandoc, and each has the sections that people look for.
 [ -n "$MANDOC" ] || exit 77
 [ -n "$(ls "$top_srcdir"/man/*.[13578] 2>/dev/null)" ] || exit 77
 status=0
@@ -11,4 +11,20 @@ for page in "$top_srcdir"/man/*.[13578]; do
 		status=1
 	fi
 done
+
+sections() { # SUFFIX SECTION...
+	suffix=$1
+	shift
+	for page in "$top_srcdir"/man/*."$suffix"; do
+		for section; do
+			grep -qx "\.Sh $section" "$page" || {
+				echo "man/${page##*/}: no section $section"
+				status=1
+			}
+		done
+	done
+}
+sections 1 FILES 'EXIT STATUS' EXAMPLES DIAGNOSTICS
+sections 5 EXAMPLES DIAGNOSTICS
+sections 8 FILES 'EXIT STATUS' EXAMPLES DIAGNOSTICS
 exit $status
