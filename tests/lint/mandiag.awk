@@ -174,11 +174,22 @@ function judge(raw, caller, first, is_format, line,   text) {
 	bad++
 }
 
+# The first column of isobarctl check.
+function judge_row(text, line) {
+	if (text in rows)
+		return
+	print FILENAME ":" line ": isobarctl(8) has no row of check \"" text "\""
+	bad++
+}
+
 function flush(   is_format) {
 	if (is_run && text != "") {
 		if (depth > 0 && format_at[depth] == "")
 			format_at[depth] = commas[depth]
 		is_format = depth > 0 && format_at[depth] == commas[depth]
+		if (name[depth] ~ /^(row|preflight_say|preflightnet_check|check_directory)$/ &&
+		    commas[depth] == 1)
+			judge_row(text, from)
 		judge(text, name[depth], first[depth], is_format, from)
 	}
 	is_run = 0
@@ -197,6 +208,7 @@ FILENAME ~ /\.[1-8]$/ {
 	if (/^\.It / && inside) {
 		add_heading(substr($0, 5), page)
 	} else if (/^\.It Sy /) {
+		rows[substr($0, 8)] = 1
 		add_heading(substr($0, 8), page)
 	} else if (inside && /^\.(Pq or |Pq )?Qq /) {
 		quoted = $0
