@@ -83,8 +83,10 @@ static int set_quantity(const struct confutil_option *option, const char *text, 
 			iso_quantity_cpu_format(limit, bound);
 		else
 			format_duration(limit, bound, sizeof(bound));
-		return error_set(reterr, -EINVAL, "'%.80s' is too %s; at %s %s", text,
-				 is_small ? "small" : "large", is_small ? "least" : "most", bound);
+		return error_set(reterr, -EINVAL,
+				 is_small ? "'%.80s' is too small; at least %s"
+					  : "'%.80s' is too large; at most %s",
+				 text, bound);
 	}
 	*field = value;
 	return 0;
