@@ -278,6 +278,21 @@ static int open_again(struct journal *journal, struct error *reterr)
 	return r < 0 ? error_errno(reterr, r, "make journal '%s' durable", journal->path) : 0;
 }
 
+/*
+ * There was no room when fdatasync asked for it, as a network or a thin volume can say: what
+ * the disk has of the older slot is unknown, and the page may be taken for clean.  Written
+ * over, it is dirty again, so that the next fdatasync has to write it or to fail; and
+ * who starts after a kill reads what was before, not what was never durable.  The disk may
+ * have all of the record after a power cut: its successor, of which nobody has heard.
+ */
+static bool take_back(struct journal *journal, size_t offset)
+{
+	bool touched;
+
+	return write_all(&journal->io, journal->fd, journal->slots + offset, ISO_SLOT_BYTES,
+			 (off_t)offset, &touched) == 0;
+}
+
 /* what: for messages.  The slot holds the bytes from then on, and durably. */
 static int write_slot(struct journal *journal, uint64_t seq, const uint8_t *slot, const char *what,
 		      struct error *reterr)
@@ -306,7 +321,8 @@ static int write_slot(struct journal *journal, uint64_t seq, const uint8_t *slot
 			error_errno(reterr, r, "make %s in journal '%s' durable", what,
 				    journal->path);
 	}
-	journal->failed = r < 0 && touched;
+	journal->failed = r < 0 && touched &&
+			  !((r == -ENOSPC || r == -EDQUOT) && take_back(journal, offset));
 	if (r == 0 && slot != journal->slots + offset)
 		memcpy(journal->slots + offset, slot, ISO_SLOT_BYTES);
 	return r;

@@ -54,13 +54,16 @@ int journal_open(int dir_fd, const char *dir_path, const struct journal_io *io, 
  * can know what the disk holds, a second fdatasync could succeed without
  * having written, so this journal refuses every further write with -EIO.
  * The caller closes the trading core and ends, with the quota lowered.
- * But for one: journal_is_whole().
+ * But for those after which journal_is_whole().
  */
 int journal_write(struct journal *journal, const struct iso_record *record, struct error *reterr);
 
 /*
- * After a failure: the disk was full, over its quota or read-only and took not a byte,
- * so the journal is what it was before, and a later write may be tried.
+ * After a failure: the disk was full, over its quota or read-only and took not a byte; or
+ * it was only found to be full or over its quota when the record was to be made durable,
+ * and what was before has been put in its place.  Then a power cut before the next
+ * success may leave this record or the one before, and in no other case anything
+ * but the latter.  A later write may be tried, with the same number and other content.
  */
 bool journal_is_whole(const struct journal *journal);
 

@@ -13,8 +13,9 @@
 /*
  * The disk below the journal.  One that takes nothing, since it is full, over
  * its quota or read-only, is waited for: nothing is traded, neighbours are still
- * told that this node lives, and what it owns stays enforced.  After any
- * other failure nobody knows what the journal holds, and the node ends.
+ * told that this node lives, and what it owns stays enforced.  So is one that finds
+ * that out when it is to make a record durable, see journal.c.  After any other
+ * failure nobody knows what the journal holds, and the node ends.
  */
 
 void node_fail(struct node *node, const char *why)

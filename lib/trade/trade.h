@@ -26,8 +26,8 @@
  *     if plan.lower         lower the quota to plan.limit_ucpu, READ IT BACK, then
  *                           iso_trade_lowered(); on any failure iso_trade_abort()
  *     if plan.record        iso_trade_record(), write it, fdatasync; a failure is
- *                           final: iso_trade_close() and end, unless the disk has taken
- *                           nothing of it: iso_trade_undo()
+ *                           final: iso_trade_close() and end, unless the disk has no
+ *                           room and the journal is what it was: iso_trade_undo()
  *     iso_trade_commit()    only now:
  *     raise                 the quota to what commit returned, if it is more than enforced
  *     send                  iso_trade_message() on every edge, also when nothing changed
@@ -204,10 +204,10 @@ void iso_trade_abort(struct iso_trade *trade, struct iso_trade_plan *ret_plan);
 void iso_trade_record(struct iso_trade *trade, struct iso_record *ret_record);
 
 /*
- * Instead of making the record durable: not a byte of it was written, and the journal is
- * what it was.  As if this tick had done nothing; commit with the seq that was durable
- * before.  Messages, and with them leases, go on.  What nobody can take up is best not
- * asked for until the disk is back: input.paused, and no operation.
+ * Instead of making the record durable: the journal is what it was, but that a power cut
+ * may yet leave this record.  As if this tick had done nothing; commit with the seq that
+ * was durable before.  Messages, and with them leases, go on.  What nobody can take up is
+ * best not asked for until the disk is back: input.paused, and no operation.
  * An operation that this tick had applied has not been: plan.op_status is ISO_E_BUSY.
  * False: it was the first record of an incarnation.  Then there is no commit, and nobody
  * hears of this node before a later tick's record is durable.

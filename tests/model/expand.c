@@ -167,8 +167,9 @@ static void try_halves(const struct expansion *from, uint32_t node, enum model_k
 
 /*
  * a: what the page cache has of the record: none, as is said.  Should it have some of it,
- * or two attempts make a whole one, it is durable that a node owns less than it
- * enforces, until it starts again; but even that does not change the sum.
+ * or two attempts make a whole one, or should fdatasync have said so and the disk have it,
+ * it is durable that a node owns less than it enforces, until it starts again; but
+ * even that does not change the sum.
  */
 static void try_full(const struct expansion *from, uint32_t node)
 {
@@ -180,7 +181,7 @@ static void try_full(const struct expansion *from, uint32_t node)
 		model_try_action(from, action, &key);
 		return;
 	}
-	for (action.a = 0; action.a < MODEL_WRITES; action.a++)
+	for (action.a = 0; action.a < MODEL_AT_SYNC + MODEL_WRITES; action.a++)
 		model_try_action(from, action, &key);
 }
 

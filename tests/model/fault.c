@@ -55,9 +55,10 @@ bool model_sync_fails(const struct model_setup *setup, uint32_t node, enum model
 	return true;
 }
 
-bool model_disk_full(const struct model_setup *setup, uint32_t node, enum model_write how,
+bool model_disk_full(const struct model_setup *setup, uint32_t node, uint8_t how,
 		     struct model_answer *ret_answer)
 {
+	uint32_t number = (model_ledger(node)->seq + 1) % 2;
 	struct model_outside *outside = &model_live(node)->outside;
 	struct iso_ledger *ledger = model_ledger(node);
 	struct model_slot *slot, before;
@@ -66,11 +67,17 @@ bool model_disk_full(const struct model_setup *setup, uint32_t node, enum model_
 
 	if (outside->pc != MODEL_READY || !iso_ledger_changed(ledger))
 		return false;
-	slot = &outside->cache[(ledger->seq + 1) % 2];
+	slot = &outside->cache[number];
 	before = *slot;
 	if (!model_record(setup, node, &answer))
 		return false;
-	*slot = model_written(before, slot, how);
+	if (how >= MODEL_AT_SYNC) {
+		outside->disk[number] = model_written(outside->disk[number], slot,
+						      (enum model_write)(how - MODEL_AT_SYNC));
+		*slot = before;
+	} else {
+		*slot = model_written(before, slot, (enum model_write)how);
+	}
 	if (setup->mutant == MODEL_FULL_GOES_ON) {
 		outside->pc = MODEL_SYNCED;
 		return model_commit(setup, node, ret_answer);

@@ -182,8 +182,12 @@ bool model_stuck(const struct model_setup *setup, uint32_t node);
 bool model_record(const struct model_setup *setup, uint32_t node, struct model_answer *ret_answer);
 bool model_sync(const struct model_setup *setup, uint32_t node);
 bool model_sync_fails(const struct model_setup *setup, uint32_t node, enum model_write how);
-/* The disk takes this of the record, says none, and the tick is undone and ends. */
-bool model_disk_full(const struct model_setup *setup, uint32_t node, enum model_write how,
+/*
+ * The disk takes this of the record, says none, and the tick is undone and ends.
+ * MODEL_AT_SYNC and more: so says fdatasync, and what was before is in the page cache again.
+ */
+#define MODEL_AT_SYNC MODEL_WRITES
+bool model_disk_full(const struct model_setup *setup, uint32_t node, uint8_t how,
 		     struct model_answer *ret_answer);
 bool model_raise_early(const struct model_setup *setup, uint32_t node);
 bool model_commit(const struct model_setup *setup, uint32_t node, struct model_answer *ret_answer);

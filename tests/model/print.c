@@ -95,8 +95,9 @@ void model_print_action(FILE *out, struct model_action action)
 		fprintf(out, "fdatasync fails at node %u; the record %s\n", node, half(action.a));
 		break;
 	case MODEL_DISK_FULL:
-		fprintf(out, "node %u finds its disk full; the record %s\n", node,
-			half(action.a));
+		fprintf(out, "node %u finds its disk full%s; the record %s\n", node,
+			action.a >= MODEL_AT_SYNC ? " by fdatasync" : "",
+			half(action.a % MODEL_AT_SYNC));
 		break;
 	case MODEL_SENDS: fprintf(out, "node %u sends to node %u\n", node, action.a); break;
 	case MODEL_RECEIVES:

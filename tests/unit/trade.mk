@@ -1,5 +1,5 @@
 # The trading core and its journal; what isobar-protocol(7) says of them.
-unit_tests += %D%/audit %D%/cost %D%/edge %D%/journal %D%/lease %D%/ledger %D%/quant \
+unit_tests += %D%/audit %D%/cost %D%/edge %D%/journal %D%/journal_room %D%/lease %D%/ledger %D%/quant \
 	%D%/record %D%/share %D%/site %D%/trade %D%/trade_limit %D%/trade_op
 unit_tests += %D%/page %D%/page_json %D%/penalty %D%/second %D%/second_price %D%/vectors %D%/vectors_train
 unit_tests += %D%/audit_terms %D%/registry_look %D%/ledger_admit %D%/ledger_life %D%/ledger_op %D%/ledger_sum %D%/ledger_undo
