@@ -14,6 +14,7 @@ cli_tests = \
 	%D%/isobard.sh \
 	%D%/keygen.sh \
 	%D%/maintainer.sh \
+	%D%/modes.sh \
 	%D%/prometheus.sh \
 	%D%/quickstart.sh \
 	%D%/sim.sh \

@@ -1,0 +1,134 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Modes and owners of all that the programs make, whatever the umask: each directory is
+# listed whole, so that nothing new is there without a line here.
+set -eu
+# shellcheck source=tests/cli/expect.sh disable=SC2154
+. "$top_srcdir/tests/cli/expect.sh"
+agent=$top_builddir/agent
+me=$(id -un)
+# Who else has to reach what is made below it.
+chmod 711 "$work"
+cd "$work"
+
+# has FOLDER TEXT - all that is in it: mode, owner and name.
+has() {
+	command="what is in $1"
+	(cd "$1" && find . -printf '%M %u %P\n' | sed -e 's/ $/ ./' -e "s/ $me / me /" |
+		LC_ALL=C sort -k 3) >stdout
+	out "$2"
+}
+
+# until_there FILE PID - made by a process that may not end before.
+until_there() {
+	tries=0
+	until [ -e "$1" ]; do
+		tries=$((tries + 1))
+		if [ $tries -ge 600 ] || ! kill -0 "$2" 2>/dev/null; then
+			echo "no $1 of process $2:"
+			cat log
+			exit 1
+		fi
+		sleep 0.05
+	done
+}
+
+# end_well PID
+end_well() {
+	kill "$1"
+	wait "$1" || { echo "process $1 ended badly:"; cat log; exit 1; }
+}
+
+port=$((20000 + $$ % 10000))
+i=0
+while [ $i -lt 40 ]; do
+	echo "$((i % 2 * 2 - 1)) 1:0.$((i % 7)) 2:0.$((i % 5))"
+	i=$((i + 1))
+done >data.svm
+chmod 644 data.svm
+
+# Of whom the coordinator's files are: USER.
+coordinator_files() {
+	has train/state "drwxr-xr-x $1 .
+-rw-r--r-- $1 checkpoint
+-rw------- $1 state.lock"
+	has train/run "drwxr-xr-x $1 .
+srw-rw-rw- $1 control
+-rw------- $1 lock"
+}
+
+# train_as USER [LINE] - starts a coordinator with this line more, and ends it.
+train_as() {
+	rm -rf train
+	mkdir train
+	cat >train.conf <<-END
+		run = modes
+		listen = tcp://127.0.0.1:$port
+		secret-key = $work/keys/a.key
+		data = $work/data.svm
+		state-directory = $work/train/state
+		run-directory = $work/train/run
+		${2:-}
+		training {
+			model = logistic
+			samples-per-task = 4
+		}
+		worker a { public-key = $work/keys/a.pub }
+	END
+	"$agent/isobar-coordinator" -f train.conf 2>log &
+	servers="$servers $!"
+	pid=$!
+	until_there train/run/control $pid
+	until_there train/state/checkpoint $pid
+	coordinator_files "$1"
+	owner=$(ps -o user= -p $pid)
+	[ "$owner" = "$1" ] || [ "$1" = me ] || complain "the coordinator runs as $owner"
+	end_well $pid
+}
+
+for mask in 000 022; do
+	umask $mask
+	echo "umask $mask"
+	rm -rf keys state run
+	mkdir -m 755 keys
+	"$ctl" keygen -o "$work/keys/a" >/dev/null
+	has keys 'drwxr-xr-x me .
+-rw------- me a.key
+-rw-r--r-- me a.pub'
+
+	cat >a.conf <<-END
+		cluster = modes
+		node = a
+		budget = 1cpu
+		endowment = 1cpu
+		cgroup = /isobar-modes-$$/job
+		create-cgroup = yes
+		dry-run = yes
+		state-directory = $work/state
+		run-directory = $work/run
+	END
+	"$agent/isobard" --init -f a.conf >/dev/null
+	has state 'drwx------ me .
+-rw------- me journal'
+	"$agent/isobard" -f a.conf 2>log &
+	servers="$servers $!"
+	pid=$!
+	until_there run/control $pid
+	# The socket is there a moment before it is listened to.
+	tries=0
+	until "$ctl" --socket "$work/run/control" freeze >/dev/null 2>&1; do
+		tries=$((tries + 1))
+		[ $tries -lt 200 ] || { cat log; exit 1; }
+		sleep 0.05
+	done
+	"$agent/isobard" --hand-over -f a.conf
+	has state 'drwx------ me .
+-rw------- me frozen
+-rw------- me journal'
+	has run 'drwxr-xr-x me .
+srw-rw-rw- me control
+-rw-r--r-- me keep-limit
+-rw------- me lock'
+	end_well $pid
+	train_as me
+done
