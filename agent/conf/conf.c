@@ -236,9 +236,9 @@ static const struct confutil_option options[] = {
 	},
 	{
 		.section = "trading", .name = "limit", .type = CONFUTIL_CPU, .least = 1,
-		AT(trading.limit_ucpu),
+		.flags = CONFUTIL_OR_NONE, AT(trading.limit_ucpu),
 		.doc = "no more than this is given to a neighbour, or taken from it, in net, "
-		       "since the edge was opened; default: no limit",
+		       "since the edge was opened; none: it is trusted as this host itself",
 	},
 	{
 		.section = "trading", .name = "lease", .type = CONFUTIL_DURATION,
@@ -282,9 +282,9 @@ static const struct confutil_option options[] = {
 	},
 	{
 		.section = "neighbour", .name = "limit", .type = CONFUTIL_CPU, .least = 1,
-		IN_NEIGHBOUR(limit_ucpu),
-		.doc = "no more than this is given to it, or taken from it, in net; default: "
-		       "trading.limit",
+		.flags = CONFUTIL_OR_NONE, IN_NEIGHBOUR(limit_ucpu),
+		.doc = "no more than this is given to it, or taken from it, in net, or none; "
+		       "needed where trading.limit is not set",
 	},
 	{
 		.section = "neighbour", .name = "worker-address", .type = CONFUTIL_ADDRESS,

@@ -24,6 +24,9 @@
 #define CONF_ADMINISTRATORS_MAX 16
 #define CONF_WARNINGS_MAX   4
 
+/* A neighbour that is trusted as this host itself. */
+#define CONF_LIMIT_NONE UINT64_MAX
+
 /* Smallest quota the kernel takes: 1000 µs in each period. */
 #define CONF_QUOTA_US_MIN 1000
 
@@ -51,7 +54,7 @@ struct conf_neighbour {
 	/* Of its worker; empty: that does not train with ours. */
 	char worker_address[CONF_ADDRESS_BYTES];
 	char worker_public_key[CONF_KEY_BYTES];
-	uint64_t limit_ucpu; /* net, either way; 0: as trading.limit says */
+	uint64_t limit_ucpu; /* net, either way; 0: as trading.limit says; or CONF_LIMIT_NONE */
 	uint64_t id;			 /* conf_node_id(cluster, name) */
 	int line;
 };
@@ -106,7 +109,7 @@ struct conf {
 		uint64_t lease_slack_ns;
 		uint64_t promise_ns; /* how long neighbours wait before they bury; or 0 */
 		uint64_t guard_ns;   /* the guard lowers so long before a lease ends */
-		uint64_t limit_ucpu; /* of neighbours without one of their own; 0: none */
+		uint64_t limit_ucpu; /* of neighbours without one of their own; 0: not set */
 	} trading;
 
 	struct {
@@ -173,6 +176,13 @@ int conf_check(struct conf *conf, const char *name, const struct confutil_lines 
  * to others.  A dry run limits nothing, so there is nothing to guard.
  */
 bool conf_is_guarded(const struct conf *conf);
+
+/*
+ * How far the node of this id is trusted, in net over the edge to it: the limit of its
+ * section, else that of the section trading.  CONF_LIMIT_NONE; 0: nothing is said, which
+ * conf_check() lets pass only of nodes without a section.
+ */
+uint64_t conf_limit_ucpu(const struct conf *conf, uint64_t id);
 
 /* The job as a person would call it: path, unit, or "delegated". */
 const char *conf_job(const struct conf *conf);

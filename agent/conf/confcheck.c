@@ -411,7 +411,7 @@ int conf_check(struct conf *conf, const char *name, const struct confutil_lines 
 	static int (*const steps[])(struct confcheck *) = {
 		check_shares,	  check_job,		check_cgroup,  check_neighbours,
 		check_listen,	  check_administrators, check_trading, check_lease,
-		confcheck_training,
+		confcheck_training, confcheck_limits,
 	};
 
 	conf->warning_count = 0;

@@ -25,4 +25,7 @@ bool confcheck_is_destination(const char *address);
 /* The section training, and what it means of the neighbours. */
 int confcheck_training(struct confcheck *check);
 
+/* Each neighbour has a limit, or is said to need none. */
+int confcheck_limits(struct confcheck *check);
+
 #endif

@@ -33,6 +33,7 @@ enum confutil_type {
 /* Set in flags. */
 #define CONFUTIL_REQUIRED 1u
 #define CONFUTIL_OR_OFF	  2u /* DURATION: "off" is zero, below any least */
+#define CONFUTIL_OR_NONE  4u /* CPU: "none" is UINT64_MAX, above any most */
 
 struct confutil_option {
 	const char *section; /* "" at the top level */

@@ -59,17 +59,25 @@ static int set_quantity(const struct confutil_option *option, const char *text, 
 			struct error *reterr)
 {
 	bool is_cpu = option->type == CONFUTIL_CPU;
+	bool may_be_none = (option->flags & CONFUTIL_OR_NONE) != 0;
 	uint64_t value;
 
 	if ((option->flags & CONFUTIL_OR_OFF) != 0 && strcmp(text, "off") == 0) {
 		*field = 0;
 		return 0;
 	}
+	if (may_be_none && strcmp(text, "none") == 0) {
+		*field = UINT64_MAX;
+		return 0;
+	}
 	enum iso_status status =
 	    is_cpu ? iso_quantity_cpu(text, &value) : iso_quantity_duration(text, &value);
 
 	if (status == ISO_E_UNIT || status == ISO_E_SYNTAX)
-		return refuse(text, confutil_expected(option->type), reterr);
+		return refuse(text,
+			      may_be_none ? "none, or CPU with its unit, such as 1.5cpu" :
+					    confutil_expected(option->type),
+			      reterr);
 	if (status != ISO_OK)
 		return error_set(reterr, -EINVAL, "'%.80s': %s (the finest step is %s)", text,
 				 iso_status_text(status), is_cpu ? "1ucpu" : "1ns");

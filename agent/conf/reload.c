@@ -113,20 +113,31 @@ static bool are_same_neighbours(const struct conf *a, const struct conf *b)
 	return true;
 }
 
-static void take_limits(struct conf *conf, const struct conf *fresh, struct conf_changes *changes)
+static const struct conf_neighbour *find(const struct conf *conf, const char *name)
+{
+	for (unsigned i = 0; i < conf->neighbour_count; i++)
+		if (strcmp(conf->neighbours[i].name, name) == 0)
+			return &conf->neighbours[i];
+	return NULL;
+}
+
+/* old: as it was before the section trading was taken. */
+static void take_limits(struct conf *conf, const struct conf *old, const struct conf *fresh,
+			struct conf_changes *changes)
 {
 	bool is_taken = false;
 
-	for (unsigned i = 0; i < conf->neighbour_count; i++)
-		for (unsigned k = 0; k < fresh->neighbour_count; k++) {
-			struct conf_neighbour *to = &conf->neighbours[i];
-			const struct conf_neighbour *from = &fresh->neighbours[k];
+	for (unsigned i = 0; i < conf->neighbour_count; i++) {
+		struct conf_neighbour *to = &conf->neighbours[i];
+		const struct conf_neighbour *from = find(fresh, to->name);
+		uint64_t limit_ucpu = from != NULL ? from->limit_ucpu : to->limit_ucpu;
 
-			if (strcmp(to->name, from->name) != 0 || to->limit_ucpu == from->limit_ucpu)
-				continue;
-			to->limit_ucpu = from->limit_ucpu;
-			is_taken = true;
-		}
+		/* One that stays until the restart is trusted as before, if nothing is said now. */
+		if (from == NULL && limit_ucpu == 0 && fresh->trading.limit_ucpu == 0)
+			limit_ucpu = old->trading.limit_ucpu;
+		is_taken = is_taken || (from != NULL && to->limit_ucpu != limit_ucpu);
+		to->limit_ucpu = limit_ucpu;
+	}
 	if (is_taken)
 		add_name(changes->taken, "neighbour", "limit");
 }
@@ -168,7 +179,7 @@ int conf_take(struct conf *conf, const struct conf *fresh, struct conf_changes *
 	*merged = *conf;
 	take_options(merged, fresh, &changes);
 	take_administrators(merged, fresh, &changes);
-	take_limits(merged, fresh, &changes);
+	take_limits(merged, conf, fresh, &changes);
 	if (!are_same_neighbours(conf, fresh))
 		add_name(changes.restart, "", "neighbour");
 	merged->warning_count = 0;

@@ -227,20 +227,28 @@ static void check_keys(struct preflight *preflight, const struct conf *conf)
 /* What a neighbour can do that lies, isobar(7) has under SECURITY. */
 static void check_limits(struct preflight *preflight, const struct conf *conf)
 {
+	char names[3 * (CONF_NAME_BYTES + 2)] = "";
 	unsigned without = 0;
 
-	for (unsigned i = 0; i < conf->neighbour_count; i++)
-		without += conf->neighbours[i].limit_ucpu == 0;
 	if (conf->neighbour_count == 0)
 		return;
-	if (conf->trading.limit_ucpu != 0 || without == 0)
+	for (unsigned i = 0; i < conf->neighbour_count; i++) {
+		size_t used = strlen(names);
+
+		if (conf_limit_ucpu(conf, conf->neighbours[i].id) != CONF_LIMIT_NONE)
+			continue;
+		if (without++ < 3)
+			snprintf(names + used, sizeof(names) - used, "%s%s", used > 0 ? ", " : "",
+				 conf->neighbours[i].name);
+	}
+	if (without == 0)
 		row(preflight, "trust", PREFLIGHT_OK, NULL, "each neighbour has a limit");
 	else
 		row(preflight, "trust", PREFLIGHT_WARNING,
-		    "where a neighbour's host may be in hostile hands: limit, in section trading "
-		    "or neighbour; SECURITY in isobar(7)",
-		    "%u of %u neighbours have no limit: a lie of theirs is believed", without,
-		    conf->neighbour_count);
+		    "an amount as limit, unless these hosts are as safe as this one; SECURITY in "
+		    "isobar(7) says how to choose it",
+		    "limit is none for %s%s: a lie of theirs is believed", names,
+		    without > 3 ? ", ..." : "");
 }
 
 static void check_group(struct preflight *preflight, const struct conf *conf)

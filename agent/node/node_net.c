@@ -85,6 +85,10 @@ int node_meet(struct node *node, const struct opjson_neighbour *neighbour,
 				 neighbour->name);
 	if (node->link == NULL)
 		return error_set(reterr, -EDESTADDRREQ, NOWHERE, neighbour->name);
+	if (conf_limit_ucpu(node->conf, id) == 0)
+		return error_set(reterr, -EPERM,
+				 "neighbour %s: trading.limit is not set: how far would it be "
+				 "trusted?", neighbour->name);
 	if (peer != NULL)
 		before = peer->as;
 	int r = peers_tell(&node->peers, node->conf, node->state_fd, node->conf->state_directory,

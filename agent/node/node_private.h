@@ -44,6 +44,7 @@ struct node_trust {
 	uint64_t dropped_at_ns;  /* not to be said again before */
 	char dropped_of[64];     /* of the newest: whose, and why */
 	enum iso_status dropped_why;
+	uint64_t without;        /* bits by edge: no limit is configured, as said last */
 	uint64_t withheld;       /* bits by edge, as said last */
 	uint64_t withheld_at_ns;
 };

@@ -17,20 +17,35 @@
  */
 #define COMPLAINT_INTERVAL_NS (60u * (uint64_t)ISO_NS_PER_S)
 
+/* An edge of an earlier configuration, for which this one says nothing: only back. */
 static int64_t limit_of(const struct conf *conf, const struct peer *peer)
 {
-	uint64_t limit_ucpu = conf->trading.limit_ucpu;
+	uint64_t limit_ucpu =
+		peer != NULL ? conf_limit_ucpu(conf, peer->id) : conf->trading.limit_ucpu;
 
-	for (unsigned i = 0; peer != NULL && i < conf->neighbour_count; i++)
-		if (conf->neighbours[i].id == peer->id && conf->neighbours[i].limit_ucpu != 0)
-			limit_ucpu = conf->neighbours[i].limit_ucpu;
-	return limit_ucpu != 0 ? (int64_t)limit_ucpu : INT64_MAX;
+	return limit_ucpu < INT64_MAX ? (int64_t)limit_ucpu : INT64_MAX;
 }
 
 void node_set_limits(struct node *node)
 {
-	for (uint32_t i = 0; i < iso_trade_edges(node->trade); i++)
-		node->limits_ucpu[i] = limit_of(node->conf, node_peer_of_edge(node, i));
+	uint64_t without = 0;
+
+	for (uint32_t i = 0; i < iso_trade_edges(node->trade); i++) {
+		const struct peer *peer = node_peer_of_edge(node, i);
+		uint64_t bit = (uint64_t)1 << i;
+		struct iso_trade_edge edge;
+
+		node->limits_ucpu[i] = limit_of(node->conf, peer);
+		if (node->limits_ucpu[i] != 0 || peer == NULL ||
+		    iso_trade_edge(node->trade, i, &edge) != ISO_OK ||
+		    (edge.flags & (ISO_EDGE_STATE_CLOSED | ISO_EDGE_STATE_FOLDED)) != 0)
+			continue;
+		without |= bit;
+		if ((node->trust.without & bit) == 0)
+			log_warn("neighbour %s: no limit is configured: what was given goes back, "
+				 "and nothing else, until trading.limit is set", peer->as.name);
+	}
+	node->trust.without = without;
 }
 
 /* Once: later messages of whoever it is are dropped because of it. */

@@ -135,6 +135,15 @@ void graph_print_edges(FILE *out, const struct graph_subject *subject)
 			graph_name(&subject->names, graph->edges[k].high, high));
 }
 
+static unsigned degree_of(const struct iso_graph *graph, uint32_t node)
+{
+	unsigned degree = 0;
+
+	for (uint32_t k = 0; k < graph->edge_count; k++)
+		degree += graph->edges[k].low == node || graph->edges[k].high == node;
+	return degree;
+}
+
 int graph_print_neighbours(FILE *out, const struct graph_subject *subject, uint32_t node,
 			   struct error *reterr)
 {
@@ -146,11 +155,15 @@ int graph_print_neighbours(FILE *out, const struct graph_subject *subject, uint3
 
 		if (edge.low != node && edge.high != node)
 			continue;
-		graph_name(&subject->names, edge.low == node ? edge.high : edge.low, name);
+		uint32_t other = edge.low == node ? edge.high : edge.low;
+
+		graph_name(&subject->names, other, name);
 		if (confvalue_check_name(name, sizeof(name), reterr) < 0)
 			return error_wrap(reterr, "isobard.conf takes no such node");
 		fprintf(out, "neighbour %s {\n\taddress = tcp://IP-OF-%s:PORT\n", name, name);
-		fprintf(out, "\tpublic-key = /etc/isobar/%s.pub\n}\n", name);
+		fprintf(out, "\tpublic-key = /etc/isobar/%s.pub\n", name);
+		/* In equal parts, no lie of it lets the others use more than the budget. */
+		fprintf(out, "\tlimit = SPARE-OF-%s/%u\n}\n", name, degree_of(graph, other));
 	}
 	return 0;
 }

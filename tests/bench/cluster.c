@@ -62,7 +62,7 @@ static int write_conf(const struct cluster *cluster, unsigned node, const char *
 		"floor = 0.02cpu\ncgroup = %s\non-exit = keep\n"
 		"listen = tcp://127.0.0.1:%u\nsecret-key = %s/%s/secret\n"
 		"state-directory = %s/%s\nrun-directory = %s/%s\n"
-		"trading { tick = %s }\nguard { executable = %s }\n",
+		"trading { tick = %s limit = none }\nguard { executable = %s }\n",
 		cluster->count * 100000, name, group, cluster->ports[node], cluster->directory,
 		name, cluster->directory, name, cluster->directory, name, tick, guard);
 	if (node == 0)

@@ -46,6 +46,7 @@ control-group = isobar-no-such-group
 neighbour b {
 	address = tcp://localhost:7400
 	public-key = $work/b.pub
+	limit = 0.4cpu
 }
 training {
 	coordinator = ipc://$work/nobody
@@ -63,7 +64,7 @@ missing  journal            no state directory yet
 ok       run directory      $work/run is not there yet and can be made
 ok       keys               public key $(sed -n 's/^public-key //p' a.pub)
 ok       permissions        configuration, keys, state and programs are nobody else's
-warning  trust              1 of 1 neighbours have no limit: a lie of theirs is believed
+ok       trust              each neighbour has a limit
 ok       listen address     tcp://127.0.0.1:0 is free
 ok       coordinator        ipc://$work/nobody listens
 skipped  guard              none: a dry run limits nothing
@@ -86,11 +87,26 @@ stderr
 stdout" ] || complain "$(ls)"
 
 # How far neighbours are trusted.
-{ cat a.conf && echo 'trading { limit = 0.5cpu }'; } >limit.conf
+sed 's/limit = 0.4cpu/limit = none/' a.conf >limit.conf
 run "$ctl" check -f limit.conf
 keep '/^[a-z]* *trust/!d'
-out 'ok       trust              each neighbour has a limit'
-rm limit.conf
+out 'warning  trust              limit is none for b: a lie of theirs is believed'
+port=7401
+for n in c d e; do
+	"$ctl" keygen -o $n >/dev/null
+	echo "neighbour $n { address = tcp://192.0.2.2:$port public-key = $work/$n.pub }"
+	port=$((port + 1))
+done >>limit.conf
+echo 'trading { limit = none }' >>limit.conf
+run "$ctl" check -f limit.conf
+keep '/^[a-z]* *trust/!d'
+out 'warning  trust              limit is none for b, c, d, ...: a lie of theirs is believed'
+sed '/limit = 0.4cpu/d' a.conf >limit.conf
+run "$ctl" check -f limit.conf
+ends 1
+grep -q '^missing  configuration      limit.conf: line 14: neighbour b: limit is set neither' stdout ||
+	complain "$(cat stdout)"
+rm limit.conf c.key c.pub d.key d.pub e.key e.pub
 
 # Where administrators are listened to, if anywhere.
 { echo "admin-listen = 'tcp://127.0.0.1:*'" && cat a.conf; } >admin.conf
@@ -115,6 +131,7 @@ cat >>plan-a.conf <<END
 neighbour b {
 	address = tcp://127.0.0.1:7400
 	public-key = $work/b.pub
+	limit = 0.4cpu
 	worker-address = tcp://127.0.0.1:7401
 	worker-public-key = $work/w.pub
 }

@@ -77,6 +77,10 @@ for nodes in n1,n2,n3 n1,n2,n3,n4,n5,n6; do
 		good "$host/slurm-42.conf"
 		[ "$(amounts budget "$host/slurm-42.conf")" = $((count * 1500)) ] ||
 			complain "the budget of $host"
+		# All trust it with no more than it has above its floor, and hardly less.
+		edges=$(grep -c '^neighbour' "$host/slurm-42.conf")
+		limits=$((edges * $(sed -n 's/^trading { limit = \(.*\)mcpu }$/\1/p' "$host/slurm-42.conf")))
+		[ $limits -le 1490 ] && [ $limits -gt 1480 ] || complain "limits of $host: $limits"
 		# Edges are two-way.
 		sed -n "s/^neighbour '\(.*\)' {/\1/p" "$host/slurm-42.conf" >near
 		while read -r other; do
@@ -164,4 +168,8 @@ for host in web1 web2 web3; do
 	good $host.conf
 done
 [ "$(amounts endowment web?.conf)" = 4001 ] || complain "$(grep endowment web?.conf)"
+# 4001 - 2 * 1333 for the first, but the limits are those of all.
+for host in web1 web2 web3; do
+	grep -q '^	limit = 661mcpu$' $host.conf || complain "$(grep limit $host.conf)"
+done
 [ "$(cat web?.conf | grep -c ^neighbour)" = 6 ] || complain 'not all are neighbours of all'

@@ -90,10 +90,12 @@ ends 0
 out 'neighbour oslo {
 	address = tcp://IP-OF-oslo:PORT
 	public-key = /etc/isobar/oslo.pub
+	limit = SPARE-OF-oslo/1
 }
 neighbour paris {
 	address = tcp://IP-OF-paris:PORT
 	public-key = /etc/isobar/paris.pub
+	limit = SPARE-OF-paris/1
 }'
 for name in oslo rome paris; do
 	"$top_builddir/agent/isobarctl" keygen --output $name >/dev/null
@@ -106,12 +108,16 @@ done
 sed "s|/etc/isobar|$work|" conf >with-keys
 run "$top_builddir/agent/isobard" -n -f with-keys
 [ "$actual" -ne 0 ] || complain 'isobard takes addresses that are not filled in'
-sed 's/IP-OF-oslo:PORT/192.0.2.1:7400/; s/IP-OF-paris:PORT/192.0.2.3:7400/' with-keys >filled
+sed 's/IP-OF-oslo:PORT/192.0.2.1:7400/; s/IP-OF-paris:PORT/192.0.2.3:7400/' with-keys >addresses
+run "$top_builddir/agent/isobard" -n -f addresses
+[ "$actual" -ne 0 ] || complain 'isobard takes limits that are not filled in'
+sed 's|SPARE-OF-.*/1|990mcpu|' addresses >filled
 run "$top_builddir/agent/isobard" -n -f filled
 ends 0
 run "$sim" graph --kind star --nodes 3 --neighbours node2
 ends 0
 grep -q '^neighbour node0 {' stdout || complain "its neighbours are $(cat stdout)"
+grep -q '^	limit = SPARE-OF-node0/2$' stdout || complain "its neighbours are $(cat stdout)"
 
 # What is refused.
 run "$sim" graph

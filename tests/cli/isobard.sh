@@ -54,6 +54,7 @@ listen = ipc:///run/a
 neighbour b {
 	address = tcp://localhost:7400
 	public-key = 'rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7'
+	limit = 0.5cpu
 }
 secret-key = $work/a.key
 END

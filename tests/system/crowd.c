@@ -78,7 +78,7 @@ static void write_conf(unsigned i)
 		"floor = %uucpu\ncgroup = %s\non-exit = keep\n"
 		"listen = tcp://127.0.0.1:%u\nsecret-key = %s/secret\n"
 		"state-directory = %s\nrun-directory = %s/run\n"
-		"trading { tick = 1s\n fresh = 20s\n lease = off }\n",
+		"trading { tick = 1s\n fresh = 20s\n lease = off\n limit = none }\n",
 		crowd.star * SHARE_UCPU, name, SHARE_UCPU, FLOOR_UCPU, group, crowd.of[i].port,
 		directory, directory, directory);
 	for (unsigned k = hub_of(i); k < hub_of(i) + crowd.star && k < crowd.count; k++)

@@ -101,13 +101,15 @@ void members_make(struct members *members, unsigned index, int64_t endowment_ucp
 		"cluster = " MEMBERS_CLUSTER "\nbudget = %jducpu\nnode = %s\nfloor = %ducpu\n"
 		"cgroup = %s\nlisten = %s\nadmin-listen = %s\nsecret-key = %s/secret\n"
 		"state-directory = %s\nrun-directory = %s/run\n"
-		"trading { tick = %dms\n fresh = 2s\n lease = %s\n lease-slack = 500ms }\n"
+		"trading { tick = %dms\n fresh = 2s\n lease = %s\n lease-slack = 500ms\n"
+		"%s }\n"
 		"guard { executable = %s }\n"
 		"administrator alice { public-key = '%s' }\n",
 		(intmax_t)members->budget_ucpu, member->name, MEMBERS_FLOOR_UCPU, group,
 		member->address, member->admin_address, member->directory, member->directory,
 		member->directory, MEMBERS_TICK_MS,
 		members->lease != NULL ? members->lease : "off",
+		members->limit != NULL ? members->limit : "limit = none",
 		stage_build_path("agent/isobar-guard", guard), members->administrator.public_key);
 	if (members->trains)
 		fprintf(file,

@@ -42,6 +42,7 @@ struct members {
 	uint64_t last_op;     /* numbers of operations go up in all of the cluster */
 	int64_t budget_ucpu;
 	const char *lease; /* as in the configuration; NULL: off */
+	const char *limit; /* a line of section trading; NULL: everybody is trusted */
 	const char *disk;  /* ISO_DISK of tests/system/disk.c for the next start; NULL: healthy */
 	const char *disk_while; /* ISO_DISK_WHILE; NULL: from then on */
 	bool trains;	   /* each member has a worker, which does nothing but run */

@@ -472,6 +472,51 @@ END_TEST
  * it to, and b can be closed when its own must have.  When b wakes, it learns
  * that it was buried.
  */
+/* Edits the section trading of a's configuration, and has it read. */
+static void reload_with(const char *from, const char *to)
+{
+	char command[4 * DEMO_PATH_BYTES];
+
+	snprintf(command, sizeof(command), "sed -i 's/%s/%s/' %s/conf", from, to,
+		 members.of[0].directory);
+	ck_assert_int_eq(system(command), 0);
+	json_t *reply = members_command(&members, 0, "reload");
+	ck_assert_str_eq(json_string_value(json_object_get(reply, "taken")), "trading.limit");
+	json_decref(reply);
+}
+
+START_TEST(without_a_limit_nobody_is_traded_with_who_comes_later)
+{
+	struct opjson_op open;
+
+	members_open(&members, BUDGET_UCPU);
+	members.limit = "";
+	for (unsigned i = 0; i < 2; i++) {
+		members_make(&members, i, BUDGET_UCPU / 2);
+		members_start(&members, i, NULL);
+		ck_assert(members_wait(&members, i));
+		members.limit = NULL;
+	}
+	open = members_op_on(&members, 0, ISO_OP_OPEN, 1);
+	is_refused(open, "neighbour b: trading.limit is not set: how far would it be trusted?");
+	reload_with("lease-slack = 500ms", "& limit = 0.01cpu");
+	members_connect(&members, 0, 1);
+	members_burn(&members, 0, true);
+	members_wait_number(&members, 0, "share_ucpu", BUDGET_UCPU / 2 + 10000,
+			    BUDGET_UCPU / 2 + 10000);
+
+	/* One that goes: the edge stays, and only what came goes back. */
+	reload_with(" limit = 0.01cpu", "");
+	members_wait_log(&members, 0, "neighbour b: no limit is configured", 1);
+	members_burn(&members, 0, false);
+	members_burn(&members, 1, true);
+	members_wait_number(&members, 0, "share_ucpu", BUDGET_UCPU / 2, BUDGET_UCPU / 2);
+	stage_pause_ms(10 * MEMBERS_TICK_MS);
+	ck_assert_int_eq(members_number(&members, 0, "share_ucpu"), BUDGET_UCPU / 2);
+	members_close(&members);
+}
+END_TEST
+
 START_TEST(a_lease_runs_out_and_the_edge_can_be_closed)
 {
 	struct opjson_op close;
@@ -560,6 +605,8 @@ Suite *test_suite(void)
 	stage_suite_add(suite, "disks", TIMEOUT_S, an_operation_waits_for_a_disk_that_is_full);
 	stage_suite_add(suite, "edges", TIMEOUT_S,
 			  an_edge_that_is_opened_at_run_time_makes_two_agents_trade);
+	stage_suite_add(suite, "limits", TIMEOUT_S,
+			  without_a_limit_nobody_is_traded_with_who_comes_later);
 	stage_suite_add(suite, "leases", TIMEOUT_S,
 			  a_lease_runs_out_and_the_edge_can_be_closed);
 	stage_suite_add(suite, "drain", TIMEOUT_S, a_node_drains_to_its_floor_and_comes_back);

@@ -47,7 +47,8 @@ static void write_conf(const struct ring *ring, unsigned index, const unsigned *
 		"cluster = " CLUSTER "\nbudget = %ducpu\nnode = %s\nendowment = %ducpu\n"
 		"floor = %ducpu\ncgroup = %s\non-exit = keep\nlisten = tcp://127.0.0.1:%u\n"
 		"secret-key = %s/secret\nstate-directory = %s\nrun-directory = %s/run\n"
-		"trading { tick = 100ms\n fresh = 2s\n lease = %ums\n lease-slack = 500ms }\n"
+		"trading { tick = 100ms\n fresh = 2s\n lease = %ums\n lease-slack = 500ms\n"
+		"limit = none }\n"
 		"guard { executable = %s/isobar-guard }\n",
 		RING_BUDGET_UCPU, node->name, RING_BUDGET_UCPU / (int)RING_NODES, RING_FLOOR_UCPU,
 		group, node->port, node->directory, node->directory, node->directory,

@@ -86,8 +86,8 @@ START_TEST(takes_every_value_from_the_file)
 	    "cost { kind = latency kappa = 2.5 weight = 1e1 penalty = log-barrier sigma = 20\n"
 	    "  epsilon = 0.01 }\n"
 	    "trading { tick = 200ms fresh = 5s quantiser = uniform rho = 0.125 gamma = 0.5\n"
-	    "  dead-band = 0 stop-and-wait = no }\n"
-	    "neighbour b { address = tcp://192.0.2.2:5555 public-key = '" KEY_B "' }\n"
+	    "  dead-band = 0 stop-and-wait = no limit = 0.3cpu }\n"
+	    "neighbour b { address = tcp://192.0.2.2:5555 public-key = '" KEY_B "' limit = none }\n"
 	    "neighbour \"c\" {\n  address = tcp://[2001:db8::1]:5555\n  public-key = '" KEY_C
 	    "' }\n"
 	    "training { coordinator = tcp://192.0.2.9:7000 coordinator-key = '" KEY_C "'\n"
@@ -126,6 +126,11 @@ START_TEST(takes_every_value_from_the_file)
 	ck_assert_str_eq(conf.neighbours[0].name, "b");
 	ck_assert_str_eq(conf.neighbours[0].public_key, KEY_B);
 	ck_assert_int_eq(conf.neighbours[0].line, 12);
+	ck_assert_uint_eq(conf_limit_ucpu(&conf, conf.neighbours[0].id), CONF_LIMIT_NONE);
+	ck_assert_uint_eq(conf.neighbours[1].limit_ucpu, 0);
+	ck_assert_uint_eq(conf_limit_ucpu(&conf, conf.neighbours[1].id), 300000);
+	/* Whoever comes later. */
+	ck_assert_uint_eq(conf_limit_ucpu(&conf, 1), 300000);
 	ck_assert_str_eq(conf.neighbours[1].address, "tcp://[2001:db8::1]:5555");
 	ck_assert_int_eq(conf.neighbours[1].line, 14);
 	ck_assert_uint_eq(conf.neighbours[1].id, conf_node_id("lab", "c"));
@@ -141,7 +146,7 @@ END_TEST
 START_TEST(takes_a_plan_instead_of_a_coordinator)
 {
 	parses("cluster = lab node = a budget = 4cpu endowment = 1cpu cgroup = /job/a\n"
-	       "listen = tcp://192.0.2.1:5555 secret-key = /k/a\n"
+	       "listen = tcp://192.0.2.1:5555 secret-key = /k/a trading { limit = none }\n"
 	       "neighbour b { address = tcp://192.0.2.2:5555 public-key = '" KEY_B "'\n"
 	       "  worker-address = tcp://192.0.2.2:5556 worker-public-key = '" KEY_C "' }\n"
 	       "neighbour c { address = tcp://192.0.2.3:5555 public-key = '" KEY_C "' }\n"
@@ -235,7 +240,7 @@ START_TEST(warns_of_names_that_must_be_looked_up)
 {
 	parses(REQUIRED "listen = tcp://localhost:5555\nsecret-key = /k/a\n"
 			"neighbour b { address = tcp://b.example.org:5555 public-key = '" KEY_B
-			"' }\n");
+			"' limit = 1cpu }\n");
 	ck_assert_uint_eq(conf.warning_count, 2);
 	ck_assert_str_eq(conf.warnings[0],
 			 "line 8: neighbour b: 'tcp://b.example.org:5555' is looked up by name, "
@@ -330,7 +335,7 @@ END_TEST
 
 START_TEST(colliding_ids_are_refused)
 {
-	parses(REQUIRED "listen = ipc:///a\nsecret-key = /a.key\n"
+	parses(REQUIRED "listen = ipc:///a\nsecret-key = /a.key trading { limit = none }\n"
 			"neighbour b { address = ipc:///b public-key = '" KEY_B "' }\n"
 			"neighbour c { address = ipc:///c public-key = '" KEY_C "' }\n");
 	/* No two short names are known to collide: pretend by giving both the same name. */

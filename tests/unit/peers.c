@@ -33,7 +33,7 @@ static void setup(void)
 			   "cluster = lab node = a budget = 2cpu endowment = 1cpu cgroup = /a\n"
 			   "listen = tcp://192.0.2.1:7400 secret-key = /k\n"
 			   "neighbour b { address = tcp://192.0.2.2:7400 public-key = '" KEY_B
-			   "' }\n",
+			   "' limit = 1cpu }\n",
 			   &conf, &error);
 	ck_assert_msg(r == 0, "%s", error.text);
 }

@@ -19,6 +19,7 @@
 #define BOB   "administrator bob { public-key = '" KEY_C "' }\n"
 #define B     "neighbour b { address = 'tcp://192.0.2.2:7400' public-key = '" KEY_B "' }\n"
 #define C     "neighbour c { address = 'tcp://192.0.2.3:7400' public-key = '" KEY_C "' }\n"
+#define ALL   "trading { limit = none }\n"
 #define LIMITED_C                                                                                  \
 	"neighbour c { address = 'tcp://192.0.2.3:7400' public-key = '" KEY_C "' limit = 0.2cpu "  \
 									      "}\n"
@@ -63,11 +64,11 @@ START_TEST(leaves_all_else_alone_and_names_it)
 {
 	static struct conf before;
 
-	parse(REQUIRED B, &before);
-	take(REQUIRED B, "cluster = other\nnode = b\nbudget = 3cpu\nendowment = 1cpu\n"
+	parse(REQUIRED ALL B, &before);
+	take(REQUIRED ALL B, "cluster = other\nnode = b\nbudget = 3cpu\nendowment = 1cpu\n"
 			 "cgroup = /job/b\nperiod = 50ms\nfloor = 0.1cpu\non-exit = restore\n"
 			 "listen = 'tcp://192.0.2.9:1'\nsecret-key = /l\n"
-			 "trading { tick = 100ms }" C);
+			 "trading { tick = 100ms limit = none }" C);
 	ck_assert_str_eq(changes.taken, "");
 	ck_assert_str_eq(changes.restart,
 			 "cluster, node, budget, cgroup, period, floor, on-exit, listen, "
@@ -103,7 +104,7 @@ END_TEST
 
 START_TEST(the_order_of_neighbours_is_no_change)
 {
-	take(REQUIRED B C, REQUIRED C B);
+	take(REQUIRED ALL B C, REQUIRED ALL C B);
 	ck_assert_str_eq(changes.restart, "");
 }
 END_TEST
@@ -115,14 +116,26 @@ START_TEST(limits_of_neighbours_are_taken)
 	ck_assert_str_eq(changes.taken, "trading.limit");
 	ck_assert_str_eq(changes.restart, "");
 	ck_assert_uint_eq(conf.trading.limit_ucpu, 700000);
-	take(REQUIRED B C, REQUIRED LIMITED_C B);
+	take(REQUIRED ALL B C, REQUIRED ALL LIMITED_C B);
 	ck_assert_str_eq(changes.taken, "neighbour.limit");
 	ck_assert_str_eq(changes.restart, "");
 	ck_assert_uint_eq(conf.neighbours[0].limit_ucpu, 0);
 	ck_assert_uint_eq(conf.neighbours[1].limit_ucpu, 200000);
 	/* It goes, too. */
-	take(REQUIRED LIMITED_C, REQUIRED C);
+	take(REQUIRED ALL LIMITED_C, REQUIRED ALL C);
 	ck_assert_uint_eq(conf.neighbours[0].limit_ucpu, 0);
+	/* From one place to the other. */
+	take(REQUIRED ALL LIMITED_C, REQUIRED LIMITED_C);
+	ck_assert_str_eq(changes.taken, "trading.limit");
+	ck_assert_uint_eq(conf.trading.limit_ucpu, 0);
+	/* Whose section goes is there until the restart, and trusted as before. */
+	take(REQUIRED "trading { limit = 0.5cpu }\n" B LIMITED_C, REQUIRED LIMITED_C);
+	ck_assert_str_eq(changes.taken, "trading.limit");
+	ck_assert_str_eq(changes.restart, "neighbour");
+	ck_assert_uint_eq(conf_limit_ucpu(&conf, conf.neighbours[0].id), 500000);
+	take(REQUIRED "trading { limit = 0.5cpu }\n" B LIMITED_C,
+	     REQUIRED "trading { limit = 0.1cpu }\n" LIMITED_C);
+	ck_assert_uint_eq(conf_limit_ucpu(&conf, conf.neighbours[0].id), 100000);
 }
 END_TEST
 

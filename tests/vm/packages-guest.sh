@@ -108,7 +108,7 @@ listen = tcp://127.0.0.1:$(port $n)
 secret-key = /etc/isobar/$n.key
 $(for other in a b; do
 	[ $other = $n ] && continue
-	echo "neighbour $other { address = tcp://127.0.0.1:$(port $other) public-key = /etc/isobar/$other.pub }"
+	echo "neighbour $other { address = tcp://127.0.0.1:$(port $other) public-key = /etc/isobar/$other.pub limit = none }"
 done)
 CONF
 	isobard --init -f "/etc/isobar/$n.conf" >/dev/null

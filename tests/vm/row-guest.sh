@@ -97,7 +97,7 @@ listen = tcp://127.0.0.1:$2
 secret-key = $dir/$1.key
 state-directory = $dir/$1.state
 run-directory = $dir/$1.run
-trading { tick = 200ms lease = 5s }
+trading { tick = 200ms lease = 5s limit = none }
 guard { executable = $agent/isobar-guard }
 neighbour $3 { address = tcp://127.0.0.1:$4 public-key = $dir/$3.pub }
 END

@@ -85,7 +85,7 @@ listen = tcp://127.0.0.1:$([ $n = a ] && echo 7421 || echo 7422)
 secret-key = $dir/$n.key
 state-directory = $dir/$n.state
 run-directory = $dir/$n.run
-trading { tick = 200ms lease = 5s }
+trading { tick = 200ms lease = 5s limit = none }
 guard { executable = $agent/isobar-guard }
 neighbour $other {
 	address = tcp://127.0.0.1:$([ $n = a ] && echo 7422 || echo 7421)

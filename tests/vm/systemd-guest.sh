@@ -133,7 +133,7 @@ secret-key = $etc/$n.key
 state-directory = /var/lib/isobar/$n
 $(for other in a b c; do
 	[ $other = $n ] && continue
-	echo "neighbour $other { address = tcp://127.0.0.1:$(port $other) public-key = $etc/$other.pub }"
+	echo "neighbour $other { address = tcp://127.0.0.1:$(port $other) public-key = $etc/$other.pub limit = none }"
 done)
 END
 	/usr/local/sbin/isobard --init -f "$etc/$n.conf" >/dev/null
