@@ -71,18 +71,30 @@ static int read_online(const struct cgroup *cgroup, struct cpu_set *ret_set, str
 	return result < 0 ? error_errno(reterr, result, "read '%.300s'", path) : 0;
 }
 
+/* 0: none.  Those that our PID namespace does not know are listed as 0. */
+static pid_t first_process(const struct cgroup *cgroup)
+{
+	char text[CGROUP_FILE_BYTES];
+	const char *rest = text;
+	uint64_t pid = 0;
+
+	if (cgroup->dir_fd < 0 ||
+	    cgroup_file_read(cgroup->dir_fd, "cgroup.procs", text, sizeof(text)) < 0)
+		return 0;
+	while (pid == 0 && cgroup_parse_u64(rest, &pid, &rest))
+		rest += *rest == '\n';
+	return (pid_t)pid;
+}
+
 /* Where a process of the job stands in the cpuset hierarchy: v1 has one of its own. */
 static void cpuset_group(const struct cgroup *cgroup, const struct mounts_controller *cpuset,
 			 char ret_path[PATH_MAX])
 {
-	char text[CGROUP_FILE_BYTES];
-	uint64_t pid;
+	pid_t pid = cpuset->version == 1 ? first_process(cgroup) : 0;
 
 	memcpy(ret_path, cgroup->path, PATH_MAX);
-	if (cpuset->version == 1 && cgroup->dir_fd >= 0 &&
-	    cgroup_file_read(cgroup->dir_fd, "cgroup.procs", text, sizeof(text)) == 0 &&
-	    cgroup_parse_u64(text, &pid, NULL))
-		(void)mounts_group_of(cgroup->root, (pid_t)pid, "cpuset", 1, ret_path, NULL);
+	if (pid != 0)
+		(void)mounts_group_of(cgroup->root, pid, "cpuset", 1, ret_path, NULL);
 }
 
 /*

@@ -232,6 +232,11 @@ START_TEST(the_cpuset_and_hotplug_bound_it)
 	effective = effective_of("/a/job");
 	ck_assert_uint_eq(effective.ceiling_ucpu, 1000000);
 	ck_assert_str_eq(effective.by, "cpuset");
+	/* Whom our PID namespace does not know is listed as 0, which would be ourselves. */
+	tree_file(V1 "/a/job/cgroup.procs", "0\n0\n77\n");
+	ck_assert_uint_eq(effective_of("/a/job").ceiling_ucpu, 1000000);
+	tree_file(V1 "/a/job/cgroup.procs", "0\n");
+	ck_assert_uint_eq(effective_of("/a/job").ceiling_ucpu, 4000000);
 }
 END_TEST
 
