@@ -507,6 +507,22 @@ START_TEST(hands_cpu_down_on_the_way)
 }
 END_TEST
 
+/* A file that takes no such text stands for the kernel's refusal. */
+START_TEST(says_why_a_parent_cannot_hand_cpu_down)
+{
+	struct cgroup_config config = configure("/a/job");
+	char path[PATH_MAX];
+
+	tree_v2_host();
+	tree_directory(V2 "/a");
+	snprintf(path, sizeof(path), "%s" V2 "/a/cgroup.subtree_control", root);
+	ck_assert_int_eq(symlink("/proc/self/oom_score_adj", path), 0);
+	config.create = true;
+	assert_refused(&config, -EINVAL, "CONFIG_RT_GROUP_SCHED");
+	assert_refused(&config, -EINVAL, V2 "/a' is refused: a real-time process");
+}
+END_TEST
+
 START_TEST(dry_run_leaves_every_file_alone)
 {
 	struct cgroup_config config = configure("/job");
@@ -760,6 +776,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, names_a_file_it_may_not_write);
 	tcase_add_test(tcase, creates_below_what_is_there);
 	tcase_add_test(tcase, hands_cpu_down_on_the_way);
+	tcase_add_test(tcase, says_why_a_parent_cannot_hand_cpu_down);
 	tcase_add_test(tcase, dry_run_leaves_every_file_alone);
 	tcase_add_test(tcase, a_damaged_saved_limit_is_an_error);
 	tcase_add_test(tcase, a_saved_limit_of_another_boot_says_nothing);
