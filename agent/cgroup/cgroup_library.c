@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <libcgroup.h>
 
+#include "agent/base/log.h"
+
 static void group_freep(struct cgroup **group)
 {
 	if (*group != NULL)
@@ -35,8 +37,14 @@ bool cgroup_library_start(void)
 {
 	static bool tried, works;
 
-	if (!tried)
-		works = cgroup_init() == 0;
+	if (!tried) {
+		int code = cgroup_init();
+
+		works = code == 0;
+		if (!works)
+			log_info("libcgroup does not start: %s; control groups are managed "
+				 "without it", cgroup_strerror(code));
+	}
 	tried = true;
 	return works;
 }

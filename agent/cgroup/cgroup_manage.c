@@ -235,13 +235,22 @@ int cgroup_populated(struct cgroup *cgroup, bool *ret_populated, struct error *r
 	return result < 0 ? failed(cgroup, result, "read its processes", reterr) : 0;
 }
 
+static bool has_arrived(const struct cgroup *cgroup, pid_t pid)
+{
+	char group[PATH_MAX];
+
+	return mounts_group_of(cgroup->root, pid, "cpu", cgroup->backend->version, group, NULL) ==
+		       0 &&
+	       strcmp(group, cgroup->path) == 0;
+}
+
 static int move_process(struct cgroup *cgroup, pid_t pid)
 {
 	char text[32];
 
 	/* On v1 libcgroup writes "tasks", which moves one thread and leaves the others. */
 	if (cgroup->has_library && cgroup->backend->version == 2 &&
-	    cgroup_library_attach(cgroup->name, pid) == 0)
+	    cgroup_library_attach(cgroup->name, pid) == 0 && has_arrived(cgroup, pid))
 		return 0;
 	snprintf(text, sizeof(text), "%d", (int)pid);
 	return cgroup_file_write(cgroup->dir_fd, "cgroup.procs", text);

@@ -9,7 +9,7 @@ host_tests += %D%/job_unit
 %C%_job_unit_SOURCES = %D%/job_unit.c %D%/manager.c %D%/manager.h %D%/group.c %D%/group.h
 %C%_job_unit_CFLAGS = $(AM_CFLAGS) $(SYSTEMD_CFLAGS)
 endif
-host_tests += %D%/guard %D%/watchdog %D%/host %D%/job %D%/load
+host_tests += %D%/guard %D%/watchdog %D%/host %D%/job %D%/library %D%/load
 %C%_cgroup_SOURCES = %D%/cgroup.c %D%/tree.c %D%/tree.h
 %C%_keeper_SOURCES = %D%/keeper.c %D%/tree.c %D%/tree.h
 %C%_mounts_SOURCES = %D%/mounts.c %D%/tree.c %D%/tree.h
@@ -25,6 +25,7 @@ check_PROGRAMS += %D%/watchdog_device.so
 %C%_watchdog_device_so_LDADD =
 %C%_host_SOURCES = %D%/host.c %D%/group.c %D%/group.h
 %C%_job_SOURCES = %D%/job.c %D%/group.c %D%/group.h
+%C%_library_SOURCES = %D%/library.c %D%/group.c %D%/group.h
 %C%_load_SOURCES = %D%/load.c %D%/group.c %D%/group.h
 
 host_tests += %D%/demo

@@ -5,7 +5,7 @@ vm_programs = $(abs_top_srcdir)/tests/system/trade.tap
 vm_programs += $(abs_top_srcdir)/tests/system/clock.tap
 vm_programs += $(abs_top_srcdir)/tests/system/facts.tap
 if HAVE_CHECK
-vm_programs += tests/fs/host tests/fs/facts
+vm_programs += tests/fs/host tests/fs/library tests/fs/facts
 if WITH_EBPF
 vm_programs += $(bpf_tests)
 endif
