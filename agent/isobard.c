@@ -10,6 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 #include <zmq.h>
+#ifdef HAVE_EBPF
+#include <bpf/libbpf.h>
+#endif
 
 #include "agent/base/log.h"
 #include "agent/base/loop.h"
@@ -48,7 +51,22 @@ static void usage(FILE *out)
 	      out);
 }
 
-/* A line that packagers and bug reports read, in the form that systemctl has. */
+/* Those in use now, which may be older than what it was built with: bug reports want both. */
+static void libraries(void)
+{
+	int major, minor, patch;
+
+	zmq_version(&major, &minor, &patch);
+	printf("libraries: libzmq %d.%d.%d (built with %d.%d.%d)", major, minor, patch,
+	       ZMQ_VERSION_MAJOR, ZMQ_VERSION_MINOR, ZMQ_VERSION_PATCH);
+#ifdef HAVE_EBPF
+	printf(", libbpf %u.%u (built with %d.%d)", libbpf_major_version(),
+	       libbpf_minor_version(), LIBBPF_MAJOR_VERSION, LIBBPF_MINOR_VERSION);
+#endif
+	putchar('\n');
+}
+
+/* Lines that packagers and bug reports read, the second in the form that systemctl has. */
 static void version(void)
 {
 	puts("isobard " PACKAGE_VERSION "\n"
@@ -69,6 +87,7 @@ static void version(void)
 	     " -systemd"
 #endif
 	);
+	libraries();
 }
 
 static void on_signal(struct loop_source *source, short revents)

@@ -13,8 +13,13 @@ ends 0
 out "$help"
 err ''
 
+# The libraries are those that are there; the rest is known.
 run "$isobard" --version
 ends 0
+command="$command, its third line"
+sed -n 3p stdout | grep -Eqx 'libraries: libzmq [0-9.]+ \(built with [0-9.]+\)(, libbpf [0-9]+\.[0-9]+ \(built with [0-9]+\.[0-9]+\))?' ||
+	complain "$(cat stdout)"
+keep 3d
 has() {
 	grep -q "^#define HAVE_$1 1" "$top_builddir/config.h" && echo "+$2" || echo "-$2"
 }
