@@ -11,6 +11,7 @@
 #include <bpf/libbpf.h>
 #include <cap-ng.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -30,11 +31,7 @@ static bool is_task_pointer(const struct btf *btf, const struct btf_type *protot
 	       strcmp(btf__name_by_offset(btf, type->name_off), "task_struct") == 0;
 }
 
-/*
- * sched_switch gained an argument in 5.18, first before prev and next and then
- * behind them; a vendor's kernel may have either.
- */
-static int check_switch_arguments(const struct btf *btf, struct error *reterr)
+int meter_missing_arguments(const struct btf *btf, struct error *reterr)
 {
 	int id = btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF);
 	const struct btf_type *type = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
@@ -71,11 +68,12 @@ static int check_capabilities(struct error *reterr)
 	return 0;
 }
 
-static bool locked_down(void)
+bool meter_missing_lockdown(const char *root)
 {
-	char text[128] = "";
-	int fd = open("/sys/kernel/security/lockdown", O_RDONLY | O_CLOEXEC);
+	char path[PATH_MAX], text[128] = "";
 
+	snprintf(path, sizeof(path), "%s/sys/kernel/security/lockdown", root);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	if (read(fd, text, sizeof(text) - 1) < 0)
@@ -96,7 +94,7 @@ int meter_missing(struct error *reterr)
 	r = check_capabilities(reterr);
 	if (r < 0)
 		return r;
-	if (locked_down())
+	if (meter_missing_lockdown(""))
 		return error_set(reterr, -EPERM,
 				 "kernel lockdown is on (confidentiality): eBPF programs may not "
 				 "read kernel memory");
@@ -104,8 +102,10 @@ int meter_missing(struct error *reterr)
 	libbpf_set_print(NULL);
 	btf = btf__load_vmlinux_btf();
 	if (btf == NULL)
-		return error_errno(reterr, -errno, "read the kernel's BTF");
-	r = check_switch_arguments(btf, reterr);
+		return error_errno(reterr, -errno,
+				   "read the kernel's BTF; libbpf %s may be too old for it",
+				   libbpf_version_string());
+	r = meter_missing_arguments(btf, reterr);
 	btf__free(btf);
 	return r;
 }

@@ -14,6 +14,19 @@
  */
 int meter_missing(struct error *reterr);
 
+/* Its parts that need no machine of their own kind to be judged. */
+
+/* Whether the file that holds it, below root, says that lockdown forbids to read kernel memory. */
+bool meter_missing_lockdown(const char *root);
+
+/*
+ * sched_switch gained an argument in 5.18, first before prev and next and then
+ * behind them; a vendor's kernel may have either.  0, or -ENOTSUP where a BTF describes
+ * one that the programs would misread.
+ */
+struct btf;
+int meter_missing_arguments(const struct btf *btf, struct error *reterr);
+
 /*
  * After meter_missing() found nothing and loading failed with code all the same:
  * fills *reterr, or returns false if the verifier's log must tell.

@@ -1,5 +1,10 @@
 unit_tests += %D%/demand %D%/draw %D%/quantity %D%/rng
 unit_tests += %D%/cpuclock %D%/meter %D%/procuse
+if WITH_EBPF
+unit_tests += %D%/meter_missing
+%C%_meter_missing_SOURCES = %D%/meter_missing.c tests/fs/tree.c tests/fs/tree.h
+%C%_meter_missing_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS)
+endif
 
 unit_tests += %D%/demo %D%/demo_training %D%/observer
 %C%_demo_LDADD = tests/demo/libdemo.a $(test_libs)
