@@ -83,11 +83,18 @@ static bool is_set(const struct confcheck *check, const char *name)
 	return confutil_line(conf_schema(), check->lines, "", name) != 0;
 }
 
+/* Below, the kernel's timers cost much and its slices of the pool eat into the quota. */
+#define PERIOD_SHORT_NS 10000000u
+
 static int check_shares(struct confcheck *check)
 {
 	struct conf *conf = check->conf;
 	uint64_t least = least_ucpu(conf->period_ns);
 
+	if (conf->period_ns < PERIOD_SHORT_NS)
+		warn(check, confutil_line(conf_schema(), check->lines, "", "period"),
+		     "period: below 10ms the kernel gives the job much less than its quota, and "
+		     "its timers use CPU themselves");
 	if (conf->floor_ucpu == 0 && !is_set(check, "floor"))
 		conf->floor_ucpu = conf->unit[0] != '\0' && least < ISO_PROPERTY_STEP_UCPU ?
 					   ISO_PROPERTY_STEP_UCPU : least;

@@ -251,6 +251,18 @@ START_TEST(warns_of_names_that_must_be_looked_up)
 }
 END_TEST
 
+START_TEST(warns_of_a_period_that_the_kernel_keeps_badly)
+{
+	parses(REQUIRED "period = 9999us\n");
+	ck_assert_uint_eq(conf.warning_count, 1);
+	ck_assert_str_eq(conf.warnings[0],
+			 "line 6: period: below 10ms the kernel gives the job much less than its "
+			 "quota, and its timers use CPU themselves");
+	parses(REQUIRED "period = 10ms\n");
+	ck_assert_uint_eq(conf.warning_count, 0);
+}
+END_TEST
+
 START_TEST(a_digest_tells_what_all_nodes_must_share)
 {
 	parses(REQUIRED);
@@ -484,6 +496,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, bad_files_are_refused_with_file_line_and_reason);
 	tcase_add_test(tcase, says_why_a_file_cannot_be_read);
 	tcase_add_test(tcase, warns_of_names_that_must_be_looked_up);
+	tcase_add_test(tcase, warns_of_a_period_that_the_kernel_keeps_badly);
 	suite_add_tcase(suite, tcase);
 
 	tcase = tcase_create("meaning");
