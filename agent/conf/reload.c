@@ -32,7 +32,7 @@ static bool is_in(const char *section, const struct confutil_schema *schema)
 	return false;
 }
 
-static bool may_change(const struct confutil_option *option)
+bool conf_reloads(const struct confutil_option *option)
 {
 	static const char *const names[] = { "log-level", "ceiling", "release-after" };
 
@@ -79,7 +79,7 @@ static void take_options(struct conf *conf, const struct conf *fresh,
 		if (is_in(option->section, schema) || is_same(option, conf, fresh) ||
 		    is_default_ceiling(option, conf, fresh))
 			continue;
-		if (!may_change(option)) {
+		if (!conf_reloads(option)) {
 			add_name(changes->restart, option->section, option->name);
 			continue;
 		}

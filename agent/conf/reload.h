@@ -9,8 +9,9 @@
  * A configuration that was read anew while isobard runs.  What is looked at anew at each
  * tick may change:
  *
- *     log-level   ceiling   the section cost   administrators (where admin-listen is set)
+ *     log-level   ceiling   release-after   the section cost
  *     limit of the section trading and of neighbours
+ *     administrators (where admin-listen is set)
  *
  * All else is what sockets, directories, the ledger and the worker were made with.
  */
@@ -21,6 +22,9 @@ struct conf_changes {
 	char taken[CONF_NAMES_BYTES];	/* in force from now on; empty: none */
 	char restart[CONF_NAMES_BYTES]; /* changed in the file, but not here until a restart */
 };
+
+/* Whether a changed value of this option, of no repeated section, is taken. */
+bool conf_reloads(const struct confutil_option *option);
 
 /*
  * Takes what may change from fresh into *conf, all of it or nothing.  -EINVAL: what is

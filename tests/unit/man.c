@@ -15,6 +15,7 @@
 #include "agent/admin/cluster_conf.h"
 #include "agent/conf/conf.h"
 #include "agent/conf/confutil.h"
+#include "agent/conf/reload.h"
 #include "agent/sim/scenario.h"
 #include "agent/track/plan.h"
 #include "agent/train/coordinator_conf.h"
@@ -284,12 +285,66 @@ START_TEST(scenario_has_a_paragraph_for_each_option_and_for_nothing_else)
 }
 END_TEST
 
+/* Whether the sentence has the word in bold: ".Ic a , b ,". */
+static bool names(const char *sentence, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = sentence; (at = strstr(at, name)) != NULL; at += length) {
+		const char *line = at;
+
+		while (line > sentence && line[-1] != '\n')
+			line--;
+		if (strncmp(line, ".Ic ", 4) == 0 && at[-1] == ' ' &&
+		    strchr(" \n", at[length]) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* What "isobarctl reload" takes is what the page says, and nothing else is. */
+START_TEST(isobard_conf_names_what_needs_no_restart)
+{
+	static const char *const begin = ".Ic isobarctl reload\n", *const end = "all else needs";
+	const struct confutil_schema *schema = conf_schema();
+	char path[512];
+	struct error error;
+
+	snprintf(path, sizeof(path), "%s/man/isobard.conf.5", getenv("top_srcdir"));
+	ck_assert_msg(confutil_read_file(path, &page, &error) == 0, "%s", error.text);
+	char *sentence = strstr(page, begin);
+	ck_assert_ptr_nonnull(sentence);
+	sentence += strlen(begin);
+	ck_assert_ptr_nonnull(strstr(sentence, end));
+	*strstr(sentence, end) = '\0';
+	for (size_t i = 0; i < schema->option_count; i++) {
+		const struct confutil_option *option = &schema->options[i];
+		bool is_top = option->section[0] == '\0';
+		bool is_of_cost = strcmp(option->section, "cost") == 0;
+		/* By its own name, by its section's, or as the limit of one. */
+		bool is_named =
+		    is_top ? names(sentence, option->name)
+			   : names(sentence, option->section) &&
+				 (is_of_cost || names(sentence, option->name));
+
+		if (strcmp(option->section, "neighbour") == 0 ||
+		    strcmp(option->section, "administrator") == 0 ||
+		    strcmp(option->name, "admin-listen") == 0)
+			continue; /* of these the sentence says more */
+		ck_assert_msg(conf_reloads(option) == is_named, "%s.%s: %s", option->section,
+			      option->name, is_named ? "needs a restart" : "is not named");
+	}
+	free(page);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("man");
 	TCase *tcase = tcase_create("configuration");
 
 	tcase_add_test(tcase, isobard_conf_has_a_paragraph_for_each_option_and_for_nothing_else);
+	tcase_add_test(tcase, isobard_conf_names_what_needs_no_restart);
 	tcase_add_test(tcase,
 		       coordinator_conf_has_a_paragraph_for_each_option_and_for_nothing_else);
 	tcase_add_test(tcase, cluster_conf_has_a_paragraph_for_each_option_and_for_nothing_else);
