@@ -65,6 +65,12 @@ warned() {
 	grep -qF -e "$1" stderr || complain "does not warn '$1': $(cat stderr)"
 }
 
+# As JSON, which is what the schema says whether it was done or not.
+json() {
+	admin "$@" --json
+	conforms registry
+}
+
 proven() {
 	admin audit
 	ends 0
@@ -118,7 +124,7 @@ said 'd                forgotten'
 heard d
 tries=0
 while :; do
-	admin join d --neighbour a --neighbour c --fenced --yes
+	json join d --neighbour a --neighbour c --fenced --yes
 	[ "$actual" -ne 0 ] || break
 	tries=$((tries + 1))
 	[ $tries -lt 50 ] || break
@@ -164,9 +170,8 @@ ends 2
 err 'isobarctl: top of a cluster takes neither --instance nor --socket'
 
 # Questions without anybody to answer them.
-admin leave a --json
+json leave a
 ends 1
-conforms registry
 admin leave a
 ends 1
 warned 'a gives its whole share to its neighbours'
@@ -198,9 +203,9 @@ ends 1
 warned 'node zz is not in the configuration'
 admin join a
 ends 1
-admin forget a --yes
+json forget a --yes
 ends 1
-warned 'node a is a member; it must leave or be buried first'
+said 'node a is a member; it must leave or be buried first'
 admin bury c d --yes
 ends 1
 warned 'several nodes together can only be buried when they are surely off'
@@ -241,21 +246,21 @@ said 'c                buried'
 
 # What nobody answers for stays under way, and is gone on with.
 silent a
-admin budget set 5cpu --node a --timeout 1s
+json budget set 5cpu --node a --timeout 1s
 ends 1
-warned 'not finished in time; what is under way stays under way'
+said 'not finished in time; what is under way stays under way'
 said 'still to be given out: 1 CPU; who is to get it does not answer'
 admin budget show
 said 'budget in force 5 CPU'
 said 'not given out yet: 1 CPU'
 heard a
-admin resume
+json resume
 ends 0
 said 'a has got 1 CPU'
 said 'nothing is under way any more'
 proven
 # The least there can be: so all that e has above its floor is missed.
-admin budget set 8cpu --node e
+json budget set 8cpu --node e
 ends 0
 silent e
 admin budget set 0.08cpu --timeout 2s
@@ -267,9 +272,8 @@ admin resume
 ends 0
 proven
 for shown in budget registry; do
-	admin $shown show --json
+	json $shown show
 	ends 0
-	conforms registry
 done
 grep -q '"budget_ucpu": 80000' stdout || complain 'the budget is not there'
 
@@ -282,7 +286,7 @@ while [ $i -lt 12 ]; do
 	timeout -s KILL "0.0$((i % 3))$i" "$ctl" -c cluster.conf drain a >stdout 2>&1 </dev/null || true
 	timeout -s KILL "0.0$i" "$ctl" -c cluster.conf resume >stdout 2>&1 </dev/null || true
 done
-admin drain a --undo
+json drain a --undo
 admin budget set 3cpu
 ends 0
 admin resume
@@ -306,7 +310,7 @@ wait $! 2>/dev/null || true
 touch run/d/off run/e/off
 silent d
 silent e
-admin bury d e --fenced --yes --heir a
+json bury d e --fenced --yes --heir a
 ends 0
 said 'all neighbours have certified: d and e void'
 proven

@@ -91,6 +91,9 @@ ends 0
 out 'it trades'
 err ''
 frozen no
+run "$ctl" --run-directory run thaw --json
+ends 0
+conforms freeze
 kill "$agent"
 wait "$agent"
 start
