@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -423,6 +424,46 @@ START_TEST(the_newest_message_always_arrives)
 }
 END_TEST
 
+/* stderr from here on, to be counted. */
+static unsigned lines_of(int fd)
+{
+	unsigned lines = 0;
+	char byte;
+
+	ck_assert_int_eq(lseek(fd, 0, SEEK_SET), 0);
+	while (read(fd, &byte, 1) == 1)
+		lines += byte == '\n';
+	return lines;
+}
+
+/* That somebody is away is news once, however long it lasts and whatever is tried. */
+START_TEST(who_stays_silent_is_told_once)
+{
+	int fd = memfd_create("log", MFD_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(dup2(fd, STDERR_FILENO), STDERR_FILENO);
+	log_init(LOG_DEBUG, false);
+	open_end(&a, true, &b, NULL);
+	uint64_t now_ns = clock_now_ns();
+	unsigned before = lines_of(fd);
+
+	for (int i = 0; i < 3600; i++) {
+		now_ns += S_NS;
+		(void)link_send(a.link, 0, "ok", 2);
+		link_tick(a.link, now_ns);
+	}
+	ck_assert_uint_eq(lines_of(fd), before + 1);
+	/* That it is back is news as well, and so is its next end. */
+	link_heard(a.link, 0, now_ns);
+	link_heard(a.link, 0, now_ns);
+	ck_assert_uint_eq(lines_of(fd), before + 2);
+	for (int i = 0; i < 60; i++)
+		link_tick(a.link, now_ns += S_NS);
+	ck_assert_uint_eq(lines_of(fd), before + 3);
+}
+END_TEST
+
 START_TEST(a_neighbour_that_restarts_is_found_again)
 {
 	open_end(&a, true, &b, NULL);
@@ -762,6 +803,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_huge_message_costs_the_sender_its_connection_and_nothing_else);
 	tcase_add_test(tcase, a_neighbour_that_is_not_there_never_blocks);
 	tcase_add_test(tcase, the_newest_message_always_arrives);
+	tcase_add_test(tcase, who_stays_silent_is_told_once);
 	tcase_add_test(tcase, a_neighbour_that_restarts_is_found_again);
 	tcase_add_test(tcase, says_what_cannot_be_opened);
 	tcase_add_test(tcase, a_node_alone_needs_no_address);
