@@ -345,6 +345,26 @@ START_TEST(hands_down_two_descriptors_and_nothing_else)
 }
 END_TEST
 
+/* Libraries of a user's task would else start a thread for each CPU of the machine. */
+START_TEST(worker_has_one_thread_for_each_library_and_nobodys_environment)
+{
+	char said[256] = "";
+	int fds[2];
+
+	ck_assert_int_eq(setenv("OMP_NUM_THREADS", "64", 1), 0);
+	ck_assert_int_eq(setenv("OPENBLAS_NUM_THREADS", "64", 1), 0);
+	ck_assert_int_eq(setenv("LD_PRELOAD_OF_THE_AGENT", "x", 1), 0);
+	ck_assert_int_eq(pipe2(fds, O_CLOEXEC), 0);
+	struct spawn_child child =
+	    run_shell("echo $OMP_NUM_THREADS $OPENBLAS_NUM_THREADS $LD_PRELOAD_OF_THE_AGENT >&4",
+		      NULL, NULL, fds[1]);
+	close(fds[1]);
+	ck_assert_int_gt(read(fds[0], said, sizeof(said) - 1), 0);
+	ck_assert_str_eq(said, "1 1\n");
+	wait_for(&child, "exit status 0");
+}
+END_TEST
+
 START_TEST(worker_cannot_become_root_again)
 {
 	struct spawn_user user;
@@ -517,6 +537,8 @@ Suite *test_suite(void)
 	suite_add_tcase(suite, link);
 	tcase_set_timeout(spawn, 30);
 	tcase_add_test(spawn, hands_down_two_descriptors_and_nothing_else);
+	tcase_add_test(spawn,
+		       worker_has_one_thread_for_each_library_and_nobodys_environment);
 	tcase_add_test(spawn, worker_cannot_become_root_again);
 	tcase_add_test(spawn, worker_inherits_no_capability_of_an_agent_that_is_not_root);
 	tcase_add_test(spawn, worker_has_no_precedence_of_the_agent);
