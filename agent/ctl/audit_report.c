@@ -125,6 +125,22 @@ static bool is_proven(const struct audit *audit)
 	return json_array_size(audit->complaints) == 0;
 }
 
+/* What all nodes together can make use of; those that have ended take no part. */
+static int64_t ceilings_ucpu(const struct audit *audit)
+{
+	int64_t sum_ucpu = 0;
+
+	for (unsigned i = 0; i < audit->count; i++) {
+		const struct iso_audit_node *node = &audit->nodes[i];
+
+		if (node->record.gen == 0 || node->record.halt != ISO_HALT_NONE)
+			continue;
+		if (__builtin_add_overflow(sum_ucpu, node->ceiling_ucpu, &sum_ucpu))
+			return INT64_MAX;
+	}
+	return sum_ucpu;
+}
+
 static void print_json(const struct audit *audit)
 {
 	const struct iso_audit_result *result = &audit->result;
@@ -133,14 +149,15 @@ static void print_json(const struct audit *audit)
 	for (unsigned i = 0; i < audit->count; i++)
 		(void)json_array_append(nodes, audit->sources[i].json);
 	json_t *json = json_pack(
-	    "{s:b, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:O, s:o}", "ok", 1,
+	    "{s:b, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:O, s:o}", "ok", 1,
 	    "proven", is_proven(audit), "cluster", audit->sources[0].ledger.cluster, "budget_ucpu",
 	    (json_int_t)audit->budget_ucpu, "shares_ucpu", (json_int_t)result->shares_ucpu,
 	    "in_flight_ucpu", (json_int_t)result->in_flight_ucpu, "endowments_ucpu",
 	    (json_int_t)result->endowments_ucpu, "enforced_ucpu", (json_int_t)result->enforced_ucpu,
 	    "reserve_ucpu", (json_int_t)result->reserve_ucpu, "reserved_ucpu",
 	    (json_int_t)result->reserved_ucpu, "pending_ucpu", (json_int_t)result->pending_ucpu,
-	    "rereads", (int)audit->rereads, "complaints", audit->complaints, "nodes", nodes);
+	    "ceilings_ucpu", (json_int_t)ceilings_ucpu(audit), "rereads", (int)audit->rereads,
+	    "complaints", audit->complaints, "nodes", nodes);
 	ctl_print_json(json);
 	json_decref(json);
 }
@@ -175,6 +192,11 @@ static void print_text(const struct audit *audit)
 	       (double)result->shares_ucpu / 1e6, (double)result->in_flight_ucpu / 1e6,
 	       (double)(result->shares_ucpu + result->in_flight_ucpu) / 1e6,
 	       (double)audit->budget_ucpu / 1e6, (double)result->enforced_ucpu / 1e6);
+	/* Nobody is missing anything: it cannot be enforced anywhere, and lies idle. */
+	if (is_proven(audit) && ceilings_ucpu(audit) < audit->budget_ucpu)
+		printf("the ceilings add up to %.6f: %.6f of the budget can be used by nobody\n",
+		       (double)ceilings_ucpu(audit) / 1e6,
+		       (double)(audit->budget_ucpu - ceilings_ucpu(audit)) / 1e6);
 	/* What the snapshots cannot show, from the registry. */
 	bool has_more = result->reserved_ucpu != 0 || result->pending_ucpu != 0;
 	if (has_more)

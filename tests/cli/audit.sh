@@ -45,6 +45,17 @@ for field in '"budget_ucpu": 1500000' '"complaints": \[\]' '"in_flight_ucpu": 55
 	grep -q -e "^  $field,\{0,1\}$" stdout || complain "$field is not there"
 done
 
+# More than all can use is not lost, and is said.
+for limits in 'a.json 320000' 'b.json 576000' 'c.json 598500'; do
+	change "${limits% *}" "s/\"ceiling_ucpu\": .*/\"ceiling_ucpu\": ${limits#* },/"
+done
+run "$ctl" audit a.json b.json c.json
+ends 0
+keep '/^the ceilings/,$!d'
+out 'the ceilings add up to 1.494500: 0.005500 of the budget can be used by nobody
+proven: share + in flight = budget'
+restore
+
 # One that waits for its admission has no part in it.
 sed 's/"node": "a"/"node": "d"/
 s/ef851660593d645f/48b4e60784e48cbc/
