@@ -45,6 +45,9 @@ void status_init(struct status *ret_status)
 	status.marginal_cost = status.price = (double)NAN;
 	status.debt_ns = status.throttled_ns = STATUS_UNKNOWN;
 	status.unbound.realtime_threads = status.unbound.realtime_ucpu = STATUS_UNKNOWN;
+	status.ratios.use = status.ratios.throttled_use = (double)NAN;
+	status.ratios.meter = (double)NAN;
+	status.ratios.stolen = status.ratios.interrupts = (double)NAN;
 	status.generation = status.incarnation = STATUS_UNKNOWN;
 	status.last_op = status.last_op_ucpu = STATUS_UNKNOWN;
 	status.uptime_s = (double)NAN;
@@ -174,6 +177,18 @@ static json_t *unbound_json(const struct status *status)
 	return json;
 }
 
+static json_t *ratios_json(const struct status *status)
+{
+	json_t *json = json_object();
+
+	put(json, "use", real(status->ratios.use));
+	put(json, "throttled_use", real(status->ratios.throttled_use));
+	put(json, "meter", real(status->ratios.meter));
+	put(json, "stolen", real(status->ratios.stolen));
+	put(json, "interrupts", real(status->ratios.interrupts));
+	return json;
+}
+
 static json_t *notes_json(const struct status *status)
 {
 	json_t *array = json_array();
@@ -226,6 +241,7 @@ static void put_measured(json_t *json, const struct status *status)
 	put(json, "released", json_boolean(status->is_released));
 	put(json, "throttled_ns", number(status->throttled_ns));
 	put(json, "unbound", unbound_json(status));
+	put(json, "ratios", ratios_json(status));
 	put(json, "wait_ucpu", number(status->wait_ucpu));
 }
 

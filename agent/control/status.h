@@ -69,6 +69,13 @@ struct status {
 		int64_t realtime_threads, realtime_ucpu;
 		const char *sched_ext; /* the scheduler's name; NULL: none is loaded */
 	} unbound;
+	/* Of the last whole window of each, lib/enforce/facts.h; NAN: not known. */
+	struct {
+		double use;                /* by what the job may use */
+		double throttled_use;      /* of the quota, in periods that ended it */
+		double meter;              /* by the kernel's own account of the job */
+		double stolen, interrupts; /* parts of the host's CPU time */
+	} ratios;
 	const char *const *notes; /* what else an administrator should know */
 	unsigned note_count;
 	const char *meter, *meter_reason; /* "ebpf" or "cpu.stat", and why not eBPF */

@@ -66,6 +66,16 @@ const struct metrics_family metrics_families[] = {
 	NODE("isobar_realtime_cpus", "CPUs that those run on.", "unbound.realtime_ucpu", UCPU),
 	{ .name = "isobar_sched_ext", .help = "1 while a sched_ext scheduler is loaded, which may "
 	  "ignore quotas.", .path = "unbound.sched_ext", .is_text = true },
+	NODE("isobar_use_ratio", "What the job used by what it may use, over ten seconds.",
+	     "ratios.use", 0),
+	NODE("isobar_throttled_use_ratio", "Part of the quota that was used in periods that the "
+	     "kernel ended as used up.", "ratios.throttled_use", 0),
+	NODE("isobar_meter_ratio", "What the meter counts by what the kernel's own account of "
+	     "the job has, over a minute.", "ratios.meter", 0),
+	NODE("isobar_host_stolen_ratio", "Part of the host's CPU time that a hypervisor gave to "
+	     "others, over a minute.", "ratios.stolen", 0),
+	NODE("isobar_host_interrupts_ratio", "Part of the host's CPU time that interrupts took, "
+	     "over a minute.", "ratios.interrupts", 0),
 	{ .name = "isobar_notes", .help = "Notes to the administrator in isobarctl status.",
 	  .path = "notes", .is_count = true },
 	NODE("isobar_on_cpu_cpus", "CPUs that the job is running on.", "on_cpu_ucpu", UCPU),

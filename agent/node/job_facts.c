@@ -4,6 +4,7 @@
 
 #include "agent/node/job_facts.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -258,6 +259,8 @@ static void tell_odds(struct job *job, uint64_t now_ns)
 		bool holds = iso_facts_holds(&job->watch.odds, fact, &ratio);
 		int change = said(&job->watch.said_fact[i], now_ns, holds);
 
+		if (!iso_facts_ratio(&job->watch.odds, fact, &facts->ratios[i]))
+			facts->ratios[i] = (double)NAN;
 		if (holds)
 			note_fact(facts, fact, ratio);
 		if (fact == ISO_FACT_OVERUSE)

@@ -7,6 +7,7 @@
 
 #include "agent/base/hostfacts.h"
 #include "agent/cgroup/cgroup.h"
+#include "lib/enforce/facts.h"
 
 /*
  * What an administrator should know of a job beside its limit: whether anybody
@@ -39,6 +40,7 @@ struct job_facts {
 	uint64_t realtime_ucpu;
 	struct hostfacts host;
 	bool is_overused;          /* more is used than is allowed: give nothing */
+	double ratios[ISO_FACT_COUNT]; /* of each fact, odd or not; NAN: not known */
 	char unbound[400];         /* why the quota does not hold the job; "": it does */
 	unsigned note_count;
 	char notes[JOB_NOTES_MAX][JOB_NOTE_BYTES];

@@ -259,6 +259,11 @@ static void fill_facts(struct status *status, const struct node *node, const cha
 		status->unbound.sched_ext = facts->host.sched_ext;
 	for (unsigned i = 0; i < facts->note_count; i++)
 		notes[i] = facts->notes[i];
+	status->ratios.use = facts->ratios[ISO_FACT_OVERUSE];
+	status->ratios.throttled_use = facts->ratios[ISO_FACT_EARLY];
+	status->ratios.meter = facts->ratios[ISO_FACT_ACCOUNTS];
+	status->ratios.stolen = facts->ratios[ISO_FACT_STOLEN];
+	status->ratios.interrupts = facts->ratios[ISO_FACT_INTERRUPTS];
 	status->notes = notes;
 	status->note_count = facts->note_count;
 }

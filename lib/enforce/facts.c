@@ -45,6 +45,7 @@ static void judge(struct iso_fact_window *window, const struct rule *rule, uint6
 {
 	assert(window->expected > 0);
 	window->ratio = window->seen / window->expected;
+	window->has_ratio = true;
 	assert(window->ratio >= 0);
 	if (beyond(rule, window->ratio, rule->begin)) {
 		if (window->strikes < rule->strikes)
@@ -77,7 +78,7 @@ static void take(struct iso_facts *facts, enum iso_fact fact, uint64_t now_ns, d
 
 static void end(struct iso_fact_window *window, uint64_t now_ns)
 {
-	window->holds = false;
+	window->holds = window->has_ratio = false;
 	window->strikes = 0;
 	restart(window, now_ns);
 }
@@ -185,6 +186,15 @@ bool iso_facts_holds(const struct iso_facts *facts, enum iso_fact fact, double *
 {
 	assert((unsigned)fact < ISO_FACT_COUNT);
 	if (!facts->windows[fact].holds)
+		return false;
+	*ret_ratio = facts->windows[fact].ratio;
+	return true;
+}
+
+bool iso_facts_ratio(const struct iso_facts *facts, enum iso_fact fact, double *ret_ratio)
+{
+	assert((unsigned)fact < ISO_FACT_COUNT);
+	if (!facts->windows[fact].has_ratio)
 		return false;
 	*ret_ratio = facts->windows[fact].ratio;
 	return true;

@@ -62,7 +62,8 @@ struct iso_fact_window {
 	double count;               /* of what makes the window long enough, if not its time */
 	unsigned strikes;           /* windows in a row beyond the level */
 	bool holds;
-	double ratio;               /* of the last whole window; 0: none yet */
+	bool has_ratio;             /* there was a whole window */
+	double ratio;               /* of the last one */
 };
 
 /* All zero at the start. */
@@ -82,5 +83,8 @@ void iso_facts_look(struct iso_facts *facts, const struct iso_facts_reading *rea
 
 /* Whether it holds now, and its ratio as of the last whole window. */
 bool iso_facts_holds(const struct iso_facts *facts, enum iso_fact fact, double *ret_ratio);
+
+/* The same ratio whether it holds or not; false: no window has been whole, of this job. */
+bool iso_facts_ratio(const struct iso_facts *facts, enum iso_fact fact, double *ret_ratio);
 
 #endif

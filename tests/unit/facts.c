@@ -254,6 +254,33 @@ START_TEST(what_a_job_did_is_over_when_it_is_gone)
 }
 END_TEST
 
+/* What is usual is told as well, to those who draw it. */
+START_TEST(ratios_are_known_after_a_window_also_of_what_is_not_odd)
+{
+	double ratio = -1;
+
+	run(4, 0.5, 0);
+	ck_assert(!iso_facts_ratio(&facts, ISO_FACT_OVERUSE, &ratio));
+	ck_assert(!iso_facts_ratio(&facts, ISO_FACT_STOLEN, &ratio));
+	ck_assert_double_eq(ratio, -1);
+	run(100, 0.5, 0);
+	ck_assert(iso_facts_ratio(&facts, ISO_FACT_OVERUSE, &ratio));
+	ck_assert_double_eq_tol(ratio, 0.5, 1e-6);
+	ck_assert(iso_facts_ratio(&facts, ISO_FACT_STOLEN, &ratio));
+	ck_assert_double_eq(ratio, 0);
+	ck_assert(iso_facts_ratio(&facts, ISO_FACT_ACCOUNTS, &ratio));
+	ck_assert_double_eq_tol(ratio, 1, 1e-6);
+	/* It was never throttled. */
+	ck_assert(!iso_facts_ratio(&facts, ISO_FACT_EARLY, &ratio));
+	/* The next job is another one, the host is the same. */
+	now.is_gone = true;
+	run(1, 0, 0);
+	ck_assert(!iso_facts_ratio(&facts, ISO_FACT_OVERUSE, &ratio));
+	ck_assert(!iso_facts_ratio(&facts, ISO_FACT_ACCOUNTS, &ratio));
+	ck_assert(iso_facts_ratio(&facts, ISO_FACT_STOLEN, &ratio));
+}
+END_TEST
+
 /* Whatever the distances of the looks and the changes of the share. */
 START_TEST(who_obeys_is_never_accused)
 {
@@ -324,6 +351,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_host_that_is_robbed_is_odd);
 	tcase_add_test(tcase, counters_that_go_back_or_are_missing_prove_nothing);
 	tcase_add_test(tcase, what_a_job_did_is_over_when_it_is_gone);
+	tcase_add_test(tcase, ratios_are_known_after_a_window_also_of_what_is_not_odd);
 	tcase_add_loop_test(tcase, who_obeys_is_never_accused, 0, test_runs(20));
 	tcase_add_test(tcase, who_is_absent_for_long_is_released);
 	suite_add_tcase(suite, tcase);

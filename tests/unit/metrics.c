@@ -54,7 +54,8 @@ START_TEST(numbers_are_in_base_units)
 		"{\"ok\":true,\"cluster\":\"lab\",\"node\":\"a\",\"share_ucpu\":512345,"
 		"\"quota_us\":51234,\"period_us\":100000,\"debt_ns\":1500000,"
 		"\"throttled_ns\":12500000000,\"lease\":{\"valid\":false,\"remaining_s\":2.5},"
-		"\"frozen\":true,\"meter\":\"cpu.stat\",\"marginal_cost\":-0.1875}"
+		"\"frozen\":true,\"meter\":\"cpu.stat\",\"marginal_cost\":-0.1875,"
+		"\"ratios\":{\"use\":0.98,\"meter\":null,\"stolen\":0}}"
 	};
 	char *text = written(replies, 1);
 
@@ -68,6 +69,9 @@ START_TEST(numbers_are_in_base_units)
 	has(text, "isobar_frozen{cluster=\"lab\",node=\"a\"} 1");
 	has(text, "isobar_meter_ebpf{cluster=\"lab\",node=\"a\"} 0");
 	has(text, "isobar_marginal_cost{cluster=\"lab\",node=\"a\"} -0.1875");
+	has(text, "isobar_use_ratio{cluster=\"lab\",node=\"a\"} 0.98");
+	has(text, "isobar_host_stolen_ratio{cluster=\"lab\",node=\"a\"} 0");
+	lacks(text, "isobar_meter_ratio{");
 	has(text, "# TYPE isobar_share_cpus gauge");
 	has(text, "# TYPE isobar_throttled_seconds_total counter");
 	free(text);

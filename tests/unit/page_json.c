@@ -50,6 +50,7 @@ START_TEST(answers_have_the_members_of_the_page)
 	check_members("status.messages", json_incref(json_object_get(json, "messages")));
 	check_members("status.sandbox", json_incref(json_object_get(json, "sandbox")));
 	check_members("status.unbound", json_incref(json_object_get(json, "unbound")));
+	check_members("status.ratios", json_incref(json_object_get(json, "ratios")));
 	check_members("status.worker", json_incref(json_object_get(json, "worker")));
 	check_members("status.training", json_incref(json_object_get(json, "training")));
 	check_members("status.neighbours",
