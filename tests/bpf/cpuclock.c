@@ -7,10 +7,12 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -161,6 +163,46 @@ START_TEST(an_unprivileged_process_can_read_and_not_write)
 }
 END_TEST
 
+/* In a namespace of its own, as a container has it; what went wrong, or 0. */
+static int clock_of_process_1(void)
+{
+	const struct timespec nap = { .tv_nsec = 1000000 };
+	struct cpuclock clock;
+	struct error error;
+	uint32_t slot;
+
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("proc", "/proc", "proc", 0, NULL) < 0)
+		return 1;
+	if (getpid() != 1 || meter_register_thread(meter, 1, 1, &slot, &error) < 0)
+		return 2;
+	if (meter_register_thread(meter, 2, 2, &slot, &error) != -ESRCH)
+		return 3;
+	/* The next time that it is switched to the clock is its own, if it was given to it. */
+	if (cpuclock_init(&clock, map, slot) < 0)
+		return 4;
+	for (int i = 0; clock.shared->started_ns == 0; i++) {
+		if (i == 1000)
+			return 5;
+		nanosleep(&nap, NULL);
+	}
+	return 0;
+}
+
+START_TEST(a_tid_is_that_of_the_agents_pid_namespace)
+{
+	int status = -1;
+	pid_t pid;
+
+	ck_assert_int_eq(unshare(CLONE_NEWPID | CLONE_NEWNS), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(clock_of_process_1());
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 START_TEST(clocks_are_given_and_taken_back)
 {
 	struct load load = load_start(&job, LOAD_IDLE, 1);
@@ -196,6 +238,7 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, clocks_agree_with_the_kernels_also_when_throttled);
 	tcase_add_test(tcase, an_unprivileged_process_can_read_and_not_write);
+	tcase_add_test(tcase, a_tid_is_that_of_the_agents_pid_namespace);
 	tcase_add_test(tcase, clocks_are_given_and_taken_back);
 	suite_add_tcase(suite, tcase);
 	return suite;
