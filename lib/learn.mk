@@ -43,6 +43,7 @@ lib_libisobar_a_SOURCES += \
 	lib/sgd/theory.c lib/sgd/theory.h \
 	lib/track/adapt.c lib/track/adapt.h \
 	lib/track/peer.c lib/track/peer.h lib/track/peer_state.h \
+	lib/track/peer_belief.c \
 	lib/track/peer_receive.c \
 	lib/track/peer_round.c \
 	lib/track/peer_send.c \

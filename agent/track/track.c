@@ -201,6 +201,8 @@ bool track_on_frame(void *context, uint32_t neighbour, const struct link_part *p
 	    iso_peer_receive(track->peer, now_ns, neighbour, parts[0].bytes, parts[0].size,
 			     has_payload ? parts[1].bytes : NULL, has_payload ? parts[1].size : 0);
 	complain(track, neighbour, status);
+	if (status == ISO_E_RANGE)
+		track_log_edges(track);
 	track_act(track, now_ns);
 	/* One that comes twice shows that the neighbour is there. */
 	return status == ISO_OK || status == ISO_E_STALE;

@@ -17,6 +17,7 @@ struct track_edge {
 	char name[PLAN_NAME_BYTES];
 	enum iso_peer_state state;
 	bool is_foreign; /* of another plan, said so */
+	uint64_t bars;
 };
 
 struct track {

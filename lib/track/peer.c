@@ -106,6 +106,7 @@ enum iso_status iso_peer_init(void *memory, size_t size, const struct iso_peer_c
 	peer->now_ns = now_ns;
 	peer->grace_ns = now_ns + config->wait_ns;
 	peer->loss = NAN;
+	peer->y_max = peer->z_max = ISO_PEER_NUMBER_MAX;
 	memcpy(peer->y, y, config->stream.n * sizeof(double));
 	for (uint32_t i = 0; i < config->neighbour_count; i++) {
 		struct peer_edge *edge = &peer->edges[i];
@@ -231,20 +232,4 @@ bool iso_peer_next(struct iso_peer *peer, struct iso_peer_action *ret_action)
 	peer->ended_wanted = false;
 	ret_action->what = ISO_PEER_ENDED;
 	return true;
-}
-
-void iso_peer_leave(struct iso_peer *peer)
-{
-	if (peer->phase == PHASE_ENDED)
-		return;
-	peer->leaving = true;
-	peer->phase = PHASE_ENDED;
-	peer->ended_wanted = true;
-	for (uint32_t i = 0; i < peer->config.neighbour_count; i++) {
-		struct peer_edge *edge = &peer->edges[i];
-
-		edge->wants = 0;
-		if (edge->state == ISO_PEER_IS_LIVE || edge->state == ISO_PEER_IS_HELD)
-			edge->wants = WANT_BYE;
-	}
 }

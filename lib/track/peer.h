@@ -26,6 +26,11 @@
  * drop_ns of silence, or when the neighbour has begun anew, the edge is dropped:
  * both ends forget F.  isobar-protocol(7) has the state machine.
  *
+ * Numbers that no neighbour can have (ISO_PEER_NUMBER_RATIO_MAX) are not taken in: who sends them
+ * is barred: dropped, and not listened to for wait_ns + drop_ns, each time for twice as long up to
+ * about an hour.  The rounds go on with the others.  What is just within the bounds counts, and
+ * spoils what is learnt as wrong data would.
+ *
  * The caller's loop, with time that never goes back:
  *
  *     iso_peer_receive()    for each frame that came
@@ -95,8 +100,9 @@ bool iso_peer_next(struct iso_peer *peer, struct iso_peer_action *ret_action);
 /*
  * A frame from the neighbour that the link has authenticated.  Statuses other than ISO_OK:
  * dropped, counted, without effect: those of iso_peer_frame_decode(), ISO_E_CONFIG (another
- * plan), ISO_E_FOREIGN (source or destination), ISO_E_STALE (of an earlier session or twice),
- * ISO_E_CHECKSUM, ... of the payload: the edge begins anew with a snapshot.
+ * plan), ISO_E_FOREIGN (source or destination), ISO_E_STALE (of an earlier session or twice, or
+ * of one that is barred), ISO_E_RANGE (numbers beyond all reason: it is barred from now on, see
+ * iso_peer_edge()), ISO_E_CHECKSUM, ... of the payload: the edge begins anew with a snapshot.
  */
 ISO_MUST_USE enum iso_status iso_peer_receive(struct iso_peer *peer, uint64_t now_ns,
 					      uint32_t neighbour, const uint8_t *head,
@@ -115,13 +121,6 @@ void iso_peer_tick(struct iso_peer *peer, uint64_t now_ns);
 
 /* When to tick at the latest.  UINT64_MAX: never. */
 uint64_t iso_peer_wake_ns(const struct iso_peer *peer);
-
-/*
- * The node leaves for good before the end: the next actions tell the neighbours (BYE), who
- * drop it at once; then ENDED.  Not for a node that is restarted soon: without a word
- * it is held.
- */
-void iso_peer_leave(struct iso_peer *peer);
 
 enum iso_peer_state {
 	ISO_PEER_IS_DOWN = 0, /* not there, or not yet */
@@ -142,6 +141,8 @@ struct iso_peer_edge {
 	uint64_t holds;
 	uint64_t drops;
 	uint64_t resyncs;      /* of holds: for a gap or a payload that does not decode */
+	uint64_t bars;         /* of drops: for numbers beyond all reason */
+	uint64_t barred_ns;    /* how much longer it is not listened to; 0: it is */
 	uint64_t frames_in;    /* taken in */
 	uint64_t frames_bad;   /* another status than ISO_OK */
 	uint64_t bytes_in;     /* heads and payloads */

@@ -90,9 +90,15 @@ static enum iso_status on_data(struct iso_peer *peer, struct peer_edge *edge,
 		return status;
 	}
 	status = take_payload(peer, edge, frame, payload);
+	if (status == ISO_OK && !iso_peer_is_credible(peer, edge))
+		status = ISO_E_RANGE;
 	if (status != ISO_OK) {
 		edge->heard_valid = false;
-		iso_peer_edge_resync(peer, edge);
+		/* Beyond reason, or not finite, which no sender writes either. */
+		if (status == ISO_E_RANGE)
+			iso_peer_edge_bar(peer, edge);
+		else
+			iso_peer_edge_resync(peer, edge);
 		return status;
 	}
 	edge->heard_valid = true;
@@ -105,17 +111,27 @@ static enum iso_status on_data(struct iso_peer *peer, struct peer_edge *edge,
 	return ISO_OK;
 }
 
-static void on_bye(struct iso_peer *peer, struct peer_edge *edge,
-		   const struct iso_peer_frame *frame)
+/* Its round is the last: else what it said last would count for ever. */
+static bool may_be_done(const struct iso_peer *peer, const struct iso_peer_frame *frame)
+{
+	return peer->config.rounds > 0 && frame->round >= peer->config.rounds;
+}
+
+static enum iso_status on_bye(struct iso_peer *peer, struct peer_edge *edge,
+			      const struct iso_peer_frame *frame)
 {
 	if (frame->flags == ISO_PEER_LEAVING) {
 		iso_peer_edge_drop(peer, edge);
+	} else if (!may_be_done(peer, frame)) {
+		iso_peer_edge_resync(peer, edge);
+		return ISO_E_MALFORMED;
 	} else if (frame->seq > edge->received) {
 		ack(edge, ISO_PEER_WANT);
 	} else {
 		iso_peer_edge_done(peer, edge);
 		ack(edge, ISO_PEER_DONE);
 	}
+	return ISO_OK;
 }
 
 static void on_poke(struct iso_peer *peer, struct peer_edge *edge,
@@ -151,7 +167,7 @@ static enum iso_status on_live(struct iso_peer *peer, struct peer_edge *edge,
 	case ISO_PEER_INNOVATION: return on_data(peer, edge, frame, payload, size);
 	case ISO_PEER_POKE: on_poke(peer, edge, frame); return ISO_OK;
 	case ISO_PEER_ACK: on_ack(peer, edge, frame); return ISO_OK;
-	case ISO_PEER_BYE: on_bye(peer, edge, frame); return ISO_OK;
+	case ISO_PEER_BYE: return on_bye(peer, edge, frame);
 	case ISO_PEER_HELLO: break;
 	}
 	assert(!"HELLO is told from the rest before");
@@ -210,7 +226,7 @@ enum iso_status iso_peer_receive(struct iso_peer *peer, uint64_t now_ns, uint32_
 	if (status == ISO_OK &&
 	    (frame.plan != peer->config.plan || frame.params != peer_params(peer)))
 		status = ISO_E_CONFIG;
-	if (status == ISO_OK && (peer_is_mute(peer) || peer_spent(edge)))
+	if (status == ISO_OK && (peer_is_mute(peer) || peer_spent(edge) || peer_barred(peer, edge)))
 		status = ISO_E_STALE;
 	if (status == ISO_OK)
 		status = dispatch(peer, edge, &frame, payload, payload_size);

@@ -211,55 +211,6 @@ static bool publish(struct iso_peer *peer)
 	return true;
 }
 
-/*
- * Nobody learns from the same model with another curvature than that; whoever says so is
- * broken or lies, and would bring the steps of all nodes to nothing.
- */
-static bool is_beyond(const struct iso_peer *peer, double curvature)
-{
-	return peer->curvature > 0 && curvature > ISO_PEER_CURVATURE_RATIO_MAX * peer->curvature;
-}
-
-/*
- * The maximum over all nodes, by hearsay.  What a node says of itself is new, what it was told
- * is a round older; what is too old is forgotten, so that L of a node that has
- * left does not go round for ever.
- */
-double iso_peer_curvature(const struct iso_peer *peer, uint32_t *ret_age)
-{
-	double largest = peer->curvature;
-	uint32_t age = 0;
-
-	for (uint32_t i = 0; i < peer->config.neighbour_count; i++) {
-		const struct peer_edge *edge = &peer->edges[i];
-
-		if (!peer_counts(edge) || edge->curvature_age + 1 >= ISO_PEER_AGE_MAX ||
-		    is_beyond(peer, edge->curvature))
-			continue;
-		if (edge->curvature > largest ||
-		    (edge->curvature == largest && edge->curvature_age + 1 < age)) {
-			largest = edge->curvature;
-			age = edge->curvature_age + 1;
-		}
-	}
-	assert(age < ISO_PEER_AGE_MAX);
-	*ret_age = age;
-	return largest;
-}
-
-static double least_wish(const struct iso_peer *peer)
-{
-	double least = INFINITY;
-
-	for (uint32_t i = 0; i < peer->config.neighbour_count; i++) {
-		const struct peer_edge *edge = &peer->edges[i];
-
-		if (edge->state == ISO_PEER_IS_LIVE && edge->alpha > 0)
-			least = fmin(least, edge->alpha);
-	}
-	return least;
-}
-
 static double choose_alpha(struct iso_peer *peer)
 {
 	uint32_t m = peer_params(peer), age;
@@ -275,7 +226,8 @@ static double choose_alpha(struct iso_peer *peer)
 		.pull_square = iso_track_square(m, peer->pull),
 		.gradient_square = iso_track_square(m, peer->gradient),
 	};
-	double alpha = iso_track_adapt_round(&peer->adapt, &motion), least = least_wish(peer);
+	double alpha = iso_track_adapt_round(&peer->adapt, &motion);
+	double least = iso_peer_least_wish(peer);
 
 	if (isfinite(least))
 		alpha = iso_track_adapt_heed(&peer->adapt, least);
@@ -318,7 +270,7 @@ static bool round_is_over(const struct iso_peer *peer)
 {
 	bool alone = peer->config.neighbour_count > 0;
 
-	if (peer->phase != PHASE_WAIT || peer->adopting || peer->leaving)
+	if (peer->phase != PHASE_WAIT || peer->adopting)
 		return false;
 	for (uint32_t i = 0; i < peer->config.neighbour_count; i++) {
 		if (awaited(peer, &peer->edges[i]))
@@ -390,6 +342,18 @@ static void begin_adapting(struct iso_peer *peer)
 	peer->adapt_ready = true;
 }
 
+/* The first gradient also says what numbers there can be; those that came before are judged. */
+static void set_bounds(struct iso_peer *peer)
+{
+	iso_peer_bounds_set(peer);
+	for (uint32_t i = 0; i < peer->config.neighbour_count; i++) {
+		struct peer_edge *edge = &peer->edges[i];
+
+		if (edge->heard_valid && !iso_peer_is_credible(peer, edge))
+			iso_peer_edge_bar(peer, edge);
+	}
+}
+
 /* The estimates may be half moved: no frame must go out any more. */
 static void stop(struct iso_peer *peer)
 {
@@ -417,6 +381,8 @@ enum iso_status iso_peer_gradient(struct iso_peer *peer, uint64_t now_ns, double
 	peer->curvature = curvature;
 	if (!peer->adapt_ready)
 		begin_adapting(peer);
+	if (!peer->bounds_set)
+		set_bounds(peer);
 	if (peer->adopt_ready) {
 		adopt(peer);
 	} else if (!publish(peer)) {

@@ -110,10 +110,9 @@ static void plain(const struct iso_peer *peer, const struct peer_edge *edge,
 
 	frame.flags = flags;
 	/* The neighbour is taken to be in the session still that this end has left. */
-	if (edge->state == ISO_PEER_IS_HELD) {
-		assert(flags == ISO_PEER_LEAVING);
-		frame.own.session = edge->base_session;
-		frame.echo = edge->base;
+	if (flags == ISO_PEER_LEAVING) {
+		frame.own.session = edge->farewell_session;
+		frame.echo = edge->farewell;
 	}
 	iso_peer_frame_encode(&frame, action->head);
 }
@@ -149,7 +148,8 @@ bool iso_peer_send_next(struct iso_peer *peer, uint32_t neighbour,
 	case WANT_POKE: plain(peer, edge, ISO_PEER_POKE, 0, ret_action); break;
 	case WANT_BYE:
 		plain(peer, edge, ISO_PEER_BYE,
-		      peer->leaving ? ISO_PEER_LEAVING : ISO_PEER_DONE, ret_action);
+		      edge->state == ISO_PEER_IS_DOWN ? ISO_PEER_LEAVING : ISO_PEER_DONE,
+		      ret_action);
 		break;
 	}
 	edge->bytes_out += ISO_PEER_HEAD_BYTES + ret_action->payload_size;

@@ -80,6 +80,34 @@ void iso_peer_edge_drop(struct iso_peer *peer, struct peer_edge *edge)
 	leave_adoption(peer, edge);
 }
 
+/* Each time that it is barred is twice as long as the one before, up to about this. */
+#define BAR_NS_MAX 3600000000000ull
+
+/*
+ * The neighbour is told in the session that this end leaves, so that it forgets F too if it is
+ * honest.  If the bye is lost it hears nothing for so long that it drops by itself.
+ */
+void iso_peer_edge_bar(struct iso_peer *peer, struct peer_edge *edge)
+{
+	bool held = edge->state == ISO_PEER_IS_HELD;
+	uint32_t session = held ? edge->base_session : edge->session;
+	struct iso_peer_nonce other = held ? edge->base : edge->peer;
+	uint64_t bar_ns = peer->config.wait_ns + peer->config.drop_ns;
+
+	assert(session != 0);
+	assert(other.boot != 0);
+	for (uint64_t i = 0; i < edge->bars && bar_ns < BAR_NS_MAX; i++)
+		bar_ns *= 2;
+	iso_peer_edge_drop(peer, edge);
+	if (peer->adopting && &peer->edges[peer->adopt_edge] == edge)
+		iso_peer_adopt_stop(peer);
+	edge->bars++;
+	edge->barred_until_ns = edge->again_ns = peer->now_ns + bar_ns;
+	edge->farewell_session = session;
+	edge->farewell = other;
+	edge->wants = WANT_BYE;
+}
+
 void iso_peer_edge_done(struct iso_peer *peer, struct peer_edge *edge)
 {
 	assert(edge->state == ISO_PEER_IS_LIVE);

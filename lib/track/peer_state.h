@@ -62,7 +62,10 @@ struct peer_edge {
 	uint64_t since_ns;          /* LIVE: newest was first sent.  HELD: begin. */
 	uint64_t again_ns;          /* when to send HELLO, POKE or BYE */
 	uint64_t last_heard_ns;
-	uint64_t sessions, holds, drops, resyncs;
+	uint64_t sessions, holds, drops, resyncs, bars;
+	uint64_t barred_until_ns;   /* not listened to before */
+	uint32_t farewell_session;  /* WANT_BYE when DOWN: the session that it was barred in */
+	struct iso_peer_nonce farewell;
 	uint64_t frames_in, frames_bad, bytes_in, bytes_out, payload_out;
 	double *flux;               /* m */
 	double *flux_before;        /* m: F without the last pair that was settled */
@@ -81,7 +84,6 @@ struct iso_peer {
 	enum peer_phase phase;
 	bool compute_wanted;        /* COMPUTE is not handed out yet */
 	bool ended_wanted;          /* likewise ENDED */
-	bool leaving;
 	bool stopped;               /* diverged: says nothing more */
 	bool virgin;                /* no frame of data was ever sent: y may still be adopted */
 	bool adopted;
@@ -96,6 +98,8 @@ struct iso_peer {
 	uint64_t deadline_ns;       /* of adopting, or of ENDING */
 	double loss;
 	double curvature;           /* L of the own objective; 0: not known yet */
+	bool bounds_set;            /* once there was a gradient */
+	double y_max, z_max;        /* largest magnitudes that are believed */
 	double alpha_used;
 	bool adapt_ready;
 	struct iso_track_adapt adapt;
@@ -137,7 +141,7 @@ static inline bool peer_is_over(const struct iso_peer *peer)
 /* Nothing is said or heard any more. */
 static inline bool peer_is_mute(const struct iso_peer *peer)
 {
-	return peer->stopped || peer->leaving;
+	return peer->stopped;
 }
 
 /*
@@ -147,6 +151,12 @@ static inline bool peer_is_mute(const struct iso_peer *peer)
 static inline bool peer_spent(const struct peer_edge *edge)
 {
 	return edge->session == UINT32_MAX;
+}
+
+/* Has sent numbers beyond all reason; what it says since is not heard. */
+static inline bool peer_barred(const struct iso_peer *peer, const struct peer_edge *edge)
+{
+	return peer->now_ns < edge->barred_until_ns;
 }
 
 /* A node at that round is further on, and not where no node can be. */
@@ -168,6 +178,7 @@ void iso_peer_edge_begin(struct iso_peer *peer, struct peer_edge *edge);
 void iso_peer_edge_hold(struct iso_peer *peer, struct peer_edge *edge);
 void iso_peer_edge_resync(struct iso_peer *peer, struct peer_edge *edge);
 void iso_peer_edge_drop(struct iso_peer *peer, struct peer_edge *edge);
+void iso_peer_edge_bar(struct iso_peer *peer, struct peer_edge *edge);
 void iso_peer_edge_done(struct iso_peer *peer, struct peer_edge *edge);
 void iso_peer_edge_live(struct iso_peer *peer, struct peer_edge *edge);
 enum iso_status iso_peer_edge_hello(struct iso_peer *peer, struct peer_edge *edge,
@@ -180,6 +191,17 @@ void iso_peer_adopt_from(struct iso_peer *peer, struct peer_edge *edge);
 void iso_peer_adopt_take(struct iso_peer *peer, uint64_t round);
 void iso_peer_adopt_stop(struct iso_peer *peer);
 void iso_peer_advance(struct iso_peer *peer);
+
+/* peer_belief.c */
+
+/* What numbers a neighbour can have, from the first own gradient. */
+void iso_peer_bounds_set(struct iso_peer *peer);
+
+/* Its estimates are within them; takes time linear in parameters. */
+bool iso_peer_is_credible(const struct iso_peer *peer, const struct peer_edge *edge);
+
+/* The least alpha that a live neighbour wishes for; infinity: none. */
+double iso_peer_least_wish(const struct iso_peer *peer);
 
 /* The largest L of all nodes there are; ret_age: how many rounds ago it was said by its node. */
 double iso_peer_curvature(const struct iso_peer *peer, uint32_t *ret_age);

@@ -40,6 +40,8 @@ void iso_peer_edge(const struct iso_peer *peer, uint32_t neighbour, struct iso_p
 		.holds = edge->holds,
 		.drops = edge->drops,
 		.resyncs = edge->resyncs,
+		.bars = edge->bars,
+		.barred_ns = peer_barred(peer, edge) ? edge->barred_until_ns - peer->now_ns : 0,
 		.frames_in = edge->frames_in,
 		.frames_bad = edge->frames_bad,
 		.bytes_in = edge->bytes_in,

@@ -34,6 +34,8 @@
 #define ISO_PEER_AGE_MAX        256u
 #define ISO_PEER_AMOUNT_MAX     0x1p500 /* of alpha and curvature */
 #define ISO_PEER_CURVATURE_RATIO_MAX 0x1p30  /* heard, of the own one; more is not believed */
+#define ISO_PEER_NUMBER_RATIO_MAX 0x1p40 /* in y and z, of what is usual; likewise */
+#define ISO_PEER_NUMBER_MAX       0x1p104 /* in y and z, whatever is usual */
 #define ISO_PEER_ROUND_MAX      ((uint64_t)1 << 53)
 
 enum iso_peer_kind {

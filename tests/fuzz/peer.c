@@ -190,8 +190,6 @@ static void run_script(const uint8_t *data, size_t size)
 			compute(&script);
 		else if (what < 48)
 			iso_peer_tick(script.peer, script.now_ns += 1u << (what & 7));
-		else if (what == 255)
-			iso_peer_leave(script.peer);
 		else
 			say(&script, what);
 		carry_out(&script);

@@ -60,7 +60,7 @@ static void some_trouble(struct peer_world *world)
 	uint32_t a = (uint32_t)iso_rng_below(&world->rng, n);
 	uint32_t b = (uint32_t)iso_rng_below(&world->rng, n);
 
-	switch (iso_rng_below(&world->rng, 8)) {
+	switch (iso_rng_below(&world->rng, 7)) {
 	case 0:
 		if (world->nodes[a].up)
 			peer_world_kill(world, a);
@@ -74,10 +74,6 @@ static void some_trouble(struct peer_world *world)
 	case 4: world->nodes[a].compute_ns = MS + iso_rng_below(&world->rng, 100 * MS); break;
 	case 5: world->damage = true; break;
 	case 6:
-		if (world->nodes[a].up)
-			peer_world_leave(world, a);
-		break;
-	case 7:
 		if (!world->nodes[a].up)
 			peer_world_start_at(world, a, world->y_first,
 					    iso_rng_below(&world->rng, 200));
@@ -240,47 +236,6 @@ START_TEST(the_rest_of_a_dead_node_reach_their_optimum)
 	ck_assert_int_eq(peer_world_edge(&world, 1, 2).state, ISO_PEER_IS_LIVE);
 	peer_world_run(&world, 5 * SECOND);
 	ck_assert_double_lt(peer_world_gap_up(&world), 1e-9);
-	peer_world_close(&world);
-}
-END_TEST
-
-START_TEST(who_leaves_is_dropped_at_once)
-{
-	struct peer_world world;
-
-	peer_world_open(&world, 7, 4, ISO_STREAM_INNOVATION);
-	peer_world_ring(&world);
-	peer_world_start_all(&world);
-	peer_world_run(&world, 500 * MS);
-	peer_world_leave(&world, 0);
-	peer_world_run(&world, 5 * MS);
-	ck_assert_int_eq(peer_world_edge(&world, 1, 0).state, ISO_PEER_IS_DOWN);
-	ck_assert_uint_eq(peer_world_edge(&world, 1, 0).holds, 0);
-	peer_world_run(&world, 5 * SECOND);
-	ck_assert_double_lt(peer_world_gap_up(&world), 1e-9);
-	peer_world_close(&world);
-}
-END_TEST
-
-/* Held by one end, which then leaves: the other, that still is in the session, hears of it. */
-START_TEST(who_leaves_while_it_holds_is_dropped_too)
-{
-	struct peer_world world;
-
-	peer_world_open(&world, 8, 3, ISO_STREAM_INNOVATION);
-	peer_world_ring(&world);
-	peer_world_start_all(&world);
-	peer_world_run(&world, 500 * MS);
-	/* 1 hears nothing of 0 but 0 hears 1. */
-	world.cut[0][1] = true;
-	while (peer_world_edge(&world, 1, 0).state == ISO_PEER_IS_LIVE)
-		peer_world_run(&world, MS / 4);
-	world.cut[1][0] = true;
-	peer_world_run(&world, 3 * MS);
-	world.cut[1][0] = false;
-	peer_world_leave(&world, 1);
-	peer_world_run(&world, 5 * MS);
-	ck_assert_int_eq(peer_world_edge(&world, 0, 1).state, ISO_PEER_IS_DOWN);
 	peer_world_close(&world);
 }
 END_TEST
@@ -680,7 +635,7 @@ START_TEST(adaptive_alpha_sees_what_grows_slowly)
 END_TEST
 
 /* A node that needs a tiny alpha slows all down as long as it is there, and not longer. */
-START_TEST(alpha_recovers_after_a_steep_node_has_left)
+START_TEST(alpha_recovers_after_a_steep_node_has_gone)
 {
 	struct peer_world world;
 
@@ -694,8 +649,8 @@ START_TEST(alpha_recovers_after_a_steep_node_has_left)
 		ck_assert_double_eq(peer_world_status(&world, i).curvature, 1e6);
 		ck_assert_double_le(peer_world_status(&world, i).alpha, 1e-5);
 	}
-	peer_world_leave(&world, 0);
-	peer_world_run(&world, 30 * SECOND);
+	peer_world_kill(&world, 0);
+	peer_world_run(&world, 60 * SECOND);
 	for (uint32_t i = 1; i < 5; i++)
 		ck_assert_double_eq(peer_world_status(&world, i).curvature, 1.5);
 	ck_assert_double_gt(peer_world_status(&world, 1).alpha, 1e-3);
@@ -758,8 +713,6 @@ Suite *test_suite(void)
 	tcase_add_loop_test(tcase, without_trouble_it_is_the_lock_step_iteration, 0, 5);
 	tcase_add_loop_test(tcase, a_slow_node_is_held_and_counts, 0, 2);
 	tcase_add_loop_test(tcase, the_rest_of_a_dead_node_reach_their_optimum, 0, 2);
-	tcase_add_test(tcase, who_leaves_is_dropped_at_once);
-	tcase_add_test(tcase, who_leaves_while_it_holds_is_dropped_too);
 	tcase_add_loop_test(tcase, both_ends_may_begin_anew_at_once, 0, 2);
 	tcase_add_test(tcase, all_at_once_begin_from_the_plans_y);
 	tcase_add_test(tcase, who_comes_back_keeps_nobody_waiting);
@@ -777,7 +730,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, without_neighbours_it_is_gradient_descent);
 	tcase_add_loop_test(tcase, adaptive_alpha_finds_its_size, 0, 2);
 	tcase_add_loop_test(tcase, adaptive_alpha_sees_what_grows_slowly, 0, 4);
-	tcase_add_test(tcase, alpha_recovers_after_a_steep_node_has_left);
+	tcase_add_test(tcase, alpha_recovers_after_a_steep_node_has_gone);
 	tcase_add_loop_test(tcase, quantisers_without_memory_end_in_a_band, 0, 2);
 	tcase_add_test(tcase, noisy_gradients_are_tracked);
 	tcase_add_loop_test(tcase, chaos_leaves_no_trace, 0, test_runs(20));

@@ -102,16 +102,24 @@ static void post_one(struct peer_world *world, struct peer_packet packet)
 }
 
 /* Such as a sender with a bug would write: the checksums are right. */
-static void damage(struct peer_world *world, struct peer_packet *packet)
+static void damage(struct peer_world *world, struct peer_packet *packet, uint8_t *payload)
 {
-	uint8_t *payload = malloc(packet->payload_size);
-
-	memcpy(payload, packet->payload, packet->payload_size);
+	(void)packet;
 	payload[0] ^= 0x40;
-	packet->payload = packet->owned = payload;
-	iso_put_le(packet->head + 144, iso_checksum(payload, packet->payload_size), 8);
-	iso_put_le(packet->head + 160, iso_checksum(packet->head, 160), 8);
 	world->damage = false;
+}
+
+static void change(struct peer_world *world, struct peer_packet *packet, peer_tamper *how)
+{
+	uint8_t *payload = malloc(packet->payload_size + 1);
+
+	if (packet->payload_size > 0)
+		memcpy(payload, packet->payload, packet->payload_size);
+	packet->payload = packet->owned = payload;
+	how(world, packet, payload);
+	if (packet->payload_size > 0)
+		iso_put_le(packet->head + 144, iso_checksum(payload, packet->payload_size), 8);
+	iso_put_le(packet->head + 160, iso_checksum(packet->head, 160), 8);
 }
 
 static void post(struct peer_world *world, uint32_t from, const struct iso_peer_action *action)
@@ -132,7 +140,9 @@ static void post(struct peer_world *world, uint32_t from, const struct iso_peer_
 		return;
 	}
 	if (damaged)
-		damage(world, &packet);
+		change(world, &packet, damage);
+	else if (world->nodes[from].hostile)
+		change(world, &packet, world->tamper);
 	post_one(world, packet);
 	if (chance(world, world->twice))
 		post_one(world, packet);
@@ -210,14 +220,6 @@ void peer_world_kill(struct peer_world *world, uint32_t index)
 	node->compute_at_ns = UINT64_MAX;
 }
 
-void peer_world_leave(struct peer_world *world, uint32_t index)
-{
-	iso_peer_leave(world->nodes[index].peer);
-	carry_out(world, index);
-	ck_assert(world->nodes[index].ended);
-	peer_world_kill(world, index);
-}
-
 static uint32_t index_of(const struct peer_node *node, uint32_t other)
 {
 	for (uint32_t i = 0; i < node->neighbour_count; i++)
@@ -266,7 +268,7 @@ static void check(struct peer_world *world, uint32_t index)
 	for (uint32_t i = 0; i < node->neighbour_count; i++) {
 		struct peer_node *other = &world->nodes[node->neighbours[i]];
 
-		if (!other->up)
+		if (!other->up || node->hostile || other->hostile)
 			continue;
 		const struct peer_edge *a = &node->peer->edges[i];
 		const struct peer_edge *b = &other->peer->edges[index_of(other, index)];

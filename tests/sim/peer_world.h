@@ -35,6 +35,7 @@ struct peer_packet {
 struct peer_node {
 	bool up;
 	bool ended;
+	bool hostile;           /* what it sends goes through tamper; its ends are not compared */
 	struct iso_peer *peer;
 	uint64_t compute_at_ns; /* UINT64_MAX: nothing is computed */
 	double *gradient_to;
@@ -48,6 +49,11 @@ struct peer_node {
 	uint64_t boots;
 };
 
+struct peer_world;
+
+/* Changes a frame that is under way; payload_size stays, the checksums are made right after. */
+typedef void peer_tamper(struct peer_world *world, struct peer_packet *packet, uint8_t *payload);
+
 struct peer_world {
 	struct iso_rng rng;
 	uint64_t now_ns;
@@ -59,6 +65,7 @@ struct peer_world {
 	double loss, twice;            /* chances of a frame */
 	uint64_t delay_min_ns, delay_max_ns;
 	bool cut[PEER_NODES_MAX][PEER_NODES_MAX]; /* [from][to] */
+	peer_tamper *tamper;
 	bool damage;                   /* a bit of a payload, behind a checksum that is right */
 	struct peer_packet *packets;   /* by time */
 	uint64_t checked_pairs;        /* how often the ends of an edge were compared */
@@ -77,7 +84,6 @@ void peer_world_start(struct peer_world *world, uint32_t node);
 void peer_world_start_at(struct peer_world *world, uint32_t node, const double *y, uint64_t round);
 void peer_world_start_all(struct peer_world *world);
 void peer_world_kill(struct peer_world *world, uint32_t node);
-void peer_world_leave(struct peer_world *world, uint32_t node);
 
 /* Until that much later. */
 void peer_world_run(struct peer_world *world, uint64_t ns);

@@ -398,26 +398,158 @@ START_TEST(a_curvature_beyond_all_reason_is_not_believed)
 }
 END_TEST
 
-START_TEST(who_leaves_says_so_and_nothing_else)
+/* The first thing that is to be sent, decoded. */
+static struct iso_peer_frame next_frame(struct iso_peer *peer)
 {
-	struct pair pair;
 	struct iso_peer_action action;
 	struct iso_peer_frame frame;
 
-	open_pair(&pair);
-	run_pair(&pair);
-	iso_peer_leave(pair.peers[0]);
-	ck_assert(iso_peer_next(pair.peers[0], &action));
+	ck_assert(iso_peer_next(peer, &action));
 	ck_assert_int_eq(action.what, ISO_PEER_SEND);
 	ck_assert_ok(iso_peer_frame_decode(action.head, sizeof(action.head), &frame));
-	ck_assert_int_eq(frame.kind, ISO_PEER_BYE);
-	ck_assert_uint_eq(frame.flags, ISO_PEER_LEAVING);
-	ck_assert(iso_peer_next(pair.peers[0], &action));
-	ck_assert_int_eq(action.what, ISO_PEER_ENDED);
-	ck_assert(!iso_peer_next(pair.peers[0], &action));
-	iso_peer_leave(pair.peers[0]);
-	ck_assert(!iso_peer_next(pair.peers[0], &action));
-	close_pair(&pair);
+	return frame;
+}
+
+/* y_first is 2 in size, and the gradient of 1 of curvature 1 is less. */
+START_TEST(what_is_barred_is_2_to_the_40th_of_what_is_usual)
+{
+	const double usual = 2 * 0x1p40, more = 0x1.0000001p41;
+	const double snapshots[][2 * M] = {
+		{ usual, 0, 0, -usual }, { more, 0, 0, 0 }, { 0, -more, 0, 0 },
+		{ 0, 0, more, 0 },	 { 0, 0, 0, more }, { 0, (double)NAN, 0, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(snapshots) / sizeof(snapshots[0]); i++) {
+		struct iso_peer_config config = config_of(0);
+		struct iso_peer *peer = make(&config);
+		struct iso_peer_edge edge;
+
+		ck_assert_ok(hear(peer, frame_from(ISO_PEER_HELLO), NULL));
+		act(peer);
+		ck_assert_int_eq(hear(peer, frame_from(ISO_PEER_SNAPSHOT), snapshots[i]),
+				 i == 0 ? ISO_OK : ISO_E_RANGE);
+		iso_peer_edge(peer, 0, &edge);
+		ck_assert_int_eq(edge.state, i == 0 ? ISO_PEER_IS_LIVE : ISO_PEER_IS_DOWN);
+		ck_assert_uint_eq(edge.bars, i != 0);
+		ck_assert_uint_eq(edge.drops, i != 0);
+		ck_assert_uint_eq(edge.barred_ns, i == 0 ? 0 : 6000);
+		free(peer);
+	}
+}
+END_TEST
+
+static void check_farewell(struct iso_peer *peer, uint32_t session)
+{
+	struct iso_peer_frame bye = next_frame(peer);
+
+	ck_assert_int_eq(bye.kind, ISO_PEER_BYE);
+	ck_assert_uint_eq(bye.flags, ISO_PEER_LEAVING);
+	ck_assert_uint_eq(bye.own.session, session);
+	ck_assert_uint_eq(bye.echo.boot, 11);
+	ck_assert_uint_eq(bye.echo.session, 1);
+}
+
+/* Once it is over it is talked to again; the next time it is twice as long. */
+START_TEST(who_is_barred_is_told_once_and_not_heard_for_a_while)
+{
+	const double huge[2 * M] = { 0x1p60, 0, 0, 0 };
+	struct iso_peer_config config = config_of(0);
+	struct iso_peer *peer = make(&config);
+	struct iso_peer_action action;
+	struct iso_peer_edge edge;
+
+	ck_assert_ok(hear(peer, frame_from(ISO_PEER_HELLO), NULL));
+	act(peer);
+	ck_assert_int_eq(hear(peer, frame_from(ISO_PEER_SNAPSHOT), huge), ISO_E_RANGE);
+	check_farewell(peer, 1);
+	ck_assert(!iso_peer_next(peer, &action));
+	ck_assert_int_eq(hear(peer, frame_from(ISO_PEER_HELLO), NULL), ISO_E_STALE);
+	iso_peer_tick(peer, 5000);
+	ck_assert_uint_eq(iso_peer_wake_ns(peer), 6000);
+	iso_peer_tick(peer, 5999);
+	ck_assert(!iso_peer_next(peer, &action));
+	iso_peer_tick(peer, 6000);
+	struct iso_peer_frame hello = next_frame(peer);
+	ck_assert_int_eq(hello.kind, ISO_PEER_HELLO);
+	ck_assert_uint_eq(hello.base_session, 0);
+
+	struct iso_peer_frame answer = frame_from(ISO_PEER_HELLO);
+	struct iso_peer_frame snapshot = frame_from(ISO_PEER_SNAPSHOT);
+	answer.own.session = snapshot.own.session = 2;
+	answer.echo = snapshot.echo = hello.own;
+	ck_assert_ok(hear(peer, answer, NULL));
+	act(peer);
+	ck_assert_int_eq(hear(peer, snapshot, huge), ISO_E_RANGE);
+	iso_peer_edge(peer, 0, &edge);
+	ck_assert_uint_eq(edge.bars, 2);
+	ck_assert_uint_eq(edge.barred_ns, 12000);
+	free(peer);
+}
+END_TEST
+
+/* What came before is judged by it; the neighbour may have begun a new session since. */
+START_TEST(the_first_gradient_says_what_is_usual)
+{
+	const double late[2 * M] = { 0, 0, 0x1p60, 0 };
+
+	for (int is_held = 0; is_held <= 1; is_held++) {
+		struct iso_peer_config config = config_of(0);
+		struct iso_peer *peer = make(&config);
+		struct iso_peer_frame again = frame_from(ISO_PEER_HELLO);
+		struct iso_peer_action action;
+		struct iso_peer_edge edge;
+
+		ck_assert_ok(hear(peer, frame_from(ISO_PEER_HELLO), NULL));
+		ck_assert_ok(hear(peer, frame_from(ISO_PEER_SNAPSHOT), late));
+		again.own.session = 2;
+		again.base_session = 1;
+		again.base = (struct iso_peer_nonce){ 10, 1 };
+		if (is_held)
+			ck_assert_ok(hear(peer, again, NULL));
+		iso_peer_edge(peer, 0, &edge);
+		ck_assert_int_eq(edge.state, is_held ? ISO_PEER_IS_HELD : ISO_PEER_IS_LIVE);
+		do
+			ck_assert(iso_peer_next(peer, &action));
+		while (action.what != ISO_PEER_COMPUTE);
+		memcpy(action.gradient, action.y, M * sizeof(double));
+		ck_assert_ok(iso_peer_gradient(peer, 0, 1, 1));
+		iso_peer_edge(peer, 0, &edge);
+		ck_assert_uint_eq(edge.bars, 1);
+		ck_assert_int_eq(edge.state, ISO_PEER_IS_DOWN);
+		check_farewell(peer, 1);
+		free(peer);
+	}
+}
+END_TEST
+
+/* Hears it in the session that it has just left for want of an answer. */
+START_TEST(who_hears_that_it_is_barred_forgets)
+{
+	const double theirs[2 * M] = { 1, 1, 1, 1 };
+
+	for (int is_held = 0; is_held <= 1; is_held++) {
+		struct iso_peer_config config = config_of(0);
+		struct iso_peer *peer = make(&config);
+		struct iso_peer_frame bye = frame_from(ISO_PEER_BYE);
+		struct iso_peer_edge edge;
+
+		ck_assert_ok(hear(peer, frame_from(ISO_PEER_HELLO), NULL));
+		act(peer);
+		ck_assert_ok(hear(peer, frame_from(ISO_PEER_SNAPSHOT), theirs));
+		act(peer);
+		if (is_held)
+			iso_peer_tick(peer, 1000);
+		iso_peer_edge(peer, 0, &edge);
+		ck_assert_int_eq(edge.state, is_held ? ISO_PEER_IS_HELD : ISO_PEER_IS_LIVE);
+		ck_assert_double_ne(edge.flux[0], 0);
+		bye.flags = ISO_PEER_LEAVING;
+		bye.seq = 1;
+		ck_assert_ok(hear(peer, bye, NULL));
+		iso_peer_edge(peer, 0, &edge);
+		ck_assert_int_eq(edge.state, ISO_PEER_IS_DOWN);
+		ck_assert_double_eq(edge.flux[0], 0);
+		free(peer);
+	}
 }
 END_TEST
 
@@ -434,7 +566,10 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, the_round_is_that_of_the_snapshot);
 	tcase_add_test(tcase, sessions_run_out_without_harm);
 	tcase_add_test(tcase, a_curvature_beyond_all_reason_is_not_believed);
-	tcase_add_test(tcase, who_leaves_says_so_and_nothing_else);
+	tcase_add_test(tcase, what_is_barred_is_2_to_the_40th_of_what_is_usual);
+	tcase_add_test(tcase, who_is_barred_is_told_once_and_not_heard_for_a_while);
+	tcase_add_test(tcase, the_first_gradient_says_what_is_usual);
+	tcase_add_test(tcase, who_hears_that_it_is_barred_forgets);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
