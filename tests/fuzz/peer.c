@@ -6,6 +6,7 @@
 #include "lib/track/peer.h"
 
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,68 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define PARAMS 3u
 #define PAYLOAD_MAX 128u
 #define SCRIPT_MAGIC 0x53u
+
+#define AT_ENDS      0xf0u /* from here on: one is said with a field at an end */
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Where each field of a head is; magic, version and checksum are made right afterwards. */
+static const struct {
+	uint8_t at, bytes;
+} fields[] = {
+	{ 6, 2 },   { 8, 8 },	{ 16, 8 },  { 24, 8 },	{ 32, 8 },  { 40, 8 },	{ 48, 4 },
+	{ 52, 4 },  { 56, 8 },	{ 64, 4 },  { 68, 4 },	{ 72, 8 },  { 80, 8 },	{ 88, 8 },
+	{ 96, 8 },  { 104, 2 }, { 106, 2 }, { 108, 4 }, { 112, 8 }, { 120, 8 }, { 128, 8 },
+	{ 136, 8 }, { 144, 8 }, { 152, 4 }, { 156, 4 },
+};
+
+/* The ends of what fields may be, and of what they can. */
+static const uint64_t ends[] = {
+	0,
+	1,
+	2,
+	UINT16_MAX,
+	INT32_MAX,
+	UINT32_MAX - 1,
+	UINT32_MAX,
+	INT64_MAX,
+	UINT64_MAX - 1,
+	UINT64_MAX,
+	ISO_PEER_ROUND_MAX,
+	ISO_PEER_ROUND_MAX + 1,
+	ISO_PEER_AGE_MAX - 1,
+	ISO_PEER_AGE_MAX,
+	ISO_PEER_NEIGHBOURS_MAX,
+	ISO_PEER_NEIGHBOURS_MAX + 1,
+	ISO_PEER_PARAMS_MAX,
+	ISO_PEER_PARAMS_MAX + 1,
+};
+
+static const double real_ends[] = {
+	-0.0,
+	DBL_TRUE_MIN,
+	DBL_MIN,
+	1 / ISO_PEER_AMOUNT_MAX,
+	ISO_PEER_CURVATURE_RATIO_MAX,
+	2 * ISO_PEER_CURVATURE_RATIO_MAX,
+	ISO_PEER_NUMBER_RATIO_MAX,
+	ISO_PEER_NUMBER_MAX,
+	2 * ISO_PEER_NUMBER_MAX,
+	ISO_PEER_AMOUNT_MAX,
+	2 * ISO_PEER_AMOUNT_MAX,
+	DBL_MAX,
+	-DBL_MAX,
+	(double)INFINITY,
+	-(double)INFINITY,
+	(double)NAN,
+};
+
+static uint64_t end_of(uint8_t which)
+{
+	if (which < 128)
+		return ends[which % COUNT(ends)];
+	return iso_bits_of_double(real_ends[which % COUNT(real_ends)]);
+}
 
 /* What decodes must encode to the same bytes. */
 static void decode(const uint8_t *head, size_t size)
@@ -70,6 +133,13 @@ static void carry_out(struct script *script)
 	}
 }
 
+static double number_of(struct script *script, bool is_end)
+{
+	uint8_t byte = next_byte(script);
+
+	return is_end ? real_ends[byte % COUNT(real_ends)] : (int8_t)byte * 0.25;
+}
+
 static size_t payload_of(struct script *script, struct iso_peer_frame *frame, uint8_t *payload)
 {
 	double numbers[2 * PARAMS];
@@ -78,7 +148,7 @@ static size_t payload_of(struct script *script, struct iso_peer_frame *frame, ui
 	if (frame->kind == ISO_PEER_SNAPSHOT) {
 		frame->split = 8 * PARAMS;
 		for (uint32_t i = 0; i < 2 * PARAMS; i++)
-			numbers[i] = shape == 255 ? (double)NAN : (int8_t)next_byte(script) * 0.25;
+			numbers[i] = shape == 255 ? (double)NAN : number_of(script, shape == 254);
 		memcpy(payload, numbers, sizeof(numbers));
 		return sizeof(numbers);
 	}
@@ -96,12 +166,28 @@ static size_t payload_of(struct script *script, struct iso_peer_frame *frame, ui
 	assert(second > 0);
 	assert(first + second <= PAYLOAD_MAX);
 	frame->split = (uint32_t)first + (shape & 1);
-	payload[(shape >> 1) % (first + second)] ^= next_byte(script);
+	if (shape == 254) /* the highest level of y's */
+		iso_put_le(payload + 8, iso_bits_of_float((float)number_of(script, true)), 4);
+	else
+		payload[(shape >> 1) % (first + second)] ^= next_byte(script);
 	return first + second;
 }
 
+/* Some fields are at an end, whether a sender may write that or not. */
+static void go_to_ends(struct script *script, uint8_t *head)
+{
+	unsigned count = 1 + (next_byte(script) & 1u);
+
+	for (unsigned i = 0; i < count; i++) {
+		size_t which = next_byte(script) % COUNT(fields);
+
+		iso_put_le(head + fields[which].at, end_of(next_byte(script)), fields[which].bytes);
+	}
+	iso_put_le(head + 160, iso_checksum(head, 160), 8);
+}
+
 /* A frame that fits, but for what the script wants otherwise. */
-static void say(struct script *script, uint8_t what)
+static void say(struct script *script, uint8_t what, bool at_ends)
 {
 	unsigned who = what & 1;
 	const struct iso_peer_frame *said = &script->said[who];
@@ -148,6 +234,8 @@ static void say(struct script *script, uint8_t what)
 	if (frame.echo.boot == 0)
 		frame.echo.session = 0;
 	iso_peer_frame_encode(&frame, head);
+	if (at_ends)
+		go_to_ends(script, head);
 	(void)!iso_peer_receive(script->peer, script->now_ns, who, head, sizeof(head), payload,
 				frame.payload_bytes);
 }
@@ -190,8 +278,10 @@ static void run_script(const uint8_t *data, size_t size)
 			compute(&script);
 		else if (what < 48)
 			iso_peer_tick(script.peer, script.now_ns += 1u << (what & 7));
+		else if (what < AT_ENDS)
+			say(&script, what, false);
 		else
-			say(&script, what);
+			say(&script, next_byte(&script), true);
 		carry_out(&script);
 		assert(iso_peer_wake_ns(script.peer) >= script.now_ns);
 	}
