@@ -52,5 +52,8 @@ EXTRA_DIST += %D%/ablate.sed
 sim_tests += %D%/peer
 %C%_peer_SOURCES = %D%/peer.c %D%/peer_world.c %D%/peer_world.h
 
+sim_tests += %D%/peer_course
+%C%_peer_course_SOURCES = %D%/peer_course.c %D%/peer_world.c %D%/peer_world.h
+
 sim_tests += %D%/peer_hostile
 %C%_peer_hostile_SOURCES = %D%/peer_hostile.c %D%/peer_world.c %D%/peer_world.h

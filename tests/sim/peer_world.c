@@ -85,6 +85,17 @@ void peer_world_ring(struct peer_world *world)
 		peer_world_link(world, i, (i + 1) % world->nodes_count);
 }
 
+void peer_world_random(struct peer_world *world)
+{
+	uint32_t n = world->nodes_count;
+
+	peer_world_ring(world);
+	for (uint32_t a = 0; a < n; a++)
+		for (uint32_t b = a + 2; b < n; b++)
+			if ((a > 0 || b < n - 1) && iso_rng_below(&world->rng, 4) == 0)
+				peer_world_link(world, a, b);
+}
+
 static void post_one(struct peer_world *world, struct peer_packet packet)
 {
 	struct peer_packet *copy = malloc(sizeof(*copy)), **at = &world->packets;

@@ -78,6 +78,8 @@ void peer_world_open(struct peer_world *world, uint64_t seed, uint32_t nodes,
 void peer_world_close(struct peer_world *world);
 void peer_world_link(struct peer_world *world, uint32_t a, uint32_t b);
 void peer_world_ring(struct peer_world *world);
+/* A ring, and one in four of the other edges. */
+void peer_world_random(struct peer_world *world);
 
 /* Without state but y_first and round 0; or with y of an earlier life. */
 void peer_world_start(struct peer_world *world, uint32_t node);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What tests/sim/peer.c does not reach: arguments, addresses, the end of numbers. */
+/* What tests/sim/peer*.c do not reach: arguments, addresses, the end of numbers. */
 #include "config.h"
 
 #include "lib/checksum.h"
