@@ -23,7 +23,7 @@ unit_tests += \
 	tests/unit/dispatch \
 	tests/unit/liblinear \
 	tests/unit/model \
-	tests/unit/options \
+	tests/unit/options tests/unit/options_state \
 	tests/unit/strategy \
 	tests/unit/theory \
 	tests/unit/textdata \
@@ -38,6 +38,8 @@ tests_unit_quant_vector_SOURCES = tests/unit/quant_vector.c tests/unit/quant_pla
 tests_unit_quant_vector_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
 
 tests_unit_options_SOURCES = tests/unit/options.c tests/unit/pupil.c tests/unit/pupil.h
+tests_unit_options_state_SOURCES = tests/unit/options_state.c \
+	tests/unit/pupil.c tests/unit/pupil.h
 tests_unit_strategy_SOURCES = tests/unit/strategy.c tests/unit/pupil.c tests/unit/pupil.h
 
 timeline = tests/unit/timeline.c tests/unit/timeline.h

@@ -21,6 +21,31 @@ struct iso_strategy *pupil_new(const struct iso_strategy_config *config)
 	return strategy;
 }
 
+struct iso_strategy *pupil_with(enum iso_strategy_kind kind, uint32_t batch,
+				const struct iso_ata_options *options)
+{
+	const struct iso_strategy_config config = {
+		.kind = kind,
+		.workers = PUPILS,
+		.batch = batch,
+		.width = { ISO_ATA_WIDTH_FINAL, 0.1, 1 },
+		.options = *options,
+		.seed = test_seed_base(),
+	};
+
+	return pupil_new(&config);
+}
+
+void pupil_allocate(struct iso_strategy *strategy, uint64_t round, uint32_t ret_tasks[PUPILS])
+{
+	uint32_t sum = 0;
+
+	ck_assert_ok(iso_strategy_allocate(strategy, round, ret_tasks));
+	for (uint32_t i = 0; i < PUPILS; i++)
+		sum += ret_tasks[i];
+	ck_assert_uint_gt(sum, 0);
+}
+
 void pupil_teach(struct iso_strategy *strategy, uint32_t worker, double count, double mean_s)
 {
 	const struct iso_ata_samples samples = { count, count * mean_s, 0 };
