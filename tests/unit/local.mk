@@ -30,7 +30,10 @@ unit_tests += %D%/drift %D%/facts %D%/property %D%/quota %D%/telling
 include tests/unit/track.mk
 include tests/unit/graph.mk
 include tests/unit/trade.mk
-unit_tests += %D%/scenario %D%/speeds %D%/split %D%/times %D%/training
+unit_tests += %D%/queue %D%/scenario %D%/speeds %D%/split %D%/times
+unit_tests += %D%/training %D%/training_any
+%C%_training_SOURCES = %D%/training.c %D%/whole_run.c %D%/whole_run.h
+%C%_training_any_SOURCES = %D%/training_any.c %D%/whole_run.c %D%/whole_run.h
 
 unit_tests += %D%/fit
 %C%_fit_SOURCES = %D%/fit.c tests/repro/fit.c tests/repro/fit.h
