@@ -255,6 +255,7 @@ bin_PROGRAMS += %D%/isobar-sim
 	%D%/sim/graph_print.c \
 	%D%/sim/network.c %D%/sim/network.h \
 	%D%/sim/option.c %D%/sim/option.h \
+	%D%/sim/progress.c %D%/sim/progress.h \
 	%D%/sim/shares.c %D%/sim/shares.h \
 	%D%/sim/shares_plot.c \
 	%D%/sim/shares_print.c \

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "agent/base/clock.h"
 #include "agent/sim/network.h"
+#include "agent/sim/progress.h"
 #include "agent/sim/shares.h"
 #include "lib/graph/graph.h"
 #include "lib/quant/quant.h"
@@ -101,21 +101,6 @@ static int make_swarm(struct swarm_set *set, const struct shares_options *option
 	return 0;
 }
 
-static void show_progress(const struct shares_run *run, bool is_over)
-{
-	static double shown_s;
-	double now_s = clock_cpu_s();
-
-	if (!isatty(STDERR_FILENO) || (!is_over && now_s - shown_s < 0.2))
-		return;
-	shown_s = now_s;
-	if (is_over)
-		fputs("\r\033[K", stderr);
-	else
-		fprintf(stderr, "\r\033[K%s %u: round %ju, gap %.3g", shares_graph_name(run->graph),
-			run->nodes, (uintmax_t)run->rounds, run->gap);
-}
-
 /* The gap must last: on its way down it may swing through the goal. */
 static int run_rounds(const struct shares_options *options, struct swarm_set *set,
 		      struct shares_run *run, struct error *reterr)
@@ -138,9 +123,10 @@ static int run_rounds(const struct shares_options *options, struct swarm_set *se
 		run->gap = (iso_swarm_cost(set->swarm) - best.cost) / fabs(best.cost);
 		/* Below the optimum, too, as long as units are under way. */
 		good = fabs(run->gap) <= options->gap ? good + 1 : 0;
-		show_progress(run, false);
+		progress_show("%s %u: round %ju, gap %.3g", shares_graph_name(run->graph),
+			      run->nodes, (uintmax_t)run->rounds, run->gap);
 	}
-	show_progress(run, true);
+	progress_clear();
 	run->reached = good == lasting;
 	run->rounds -= run->reached ? lasting - 1 : 0;
 	return 0;

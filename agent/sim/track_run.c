@@ -5,9 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/base/clock.h"
+#include "agent/sim/progress.h"
 #include "agent/sim/track.h"
 #include "lib/checksum.h"
 #include "lib/graph/arcs.h"
@@ -41,21 +41,6 @@ const char *track_method_name(int method)
 	return iso_push_name((enum iso_push_method)(ISO_PUSH_GP + method - TRACK_STREAMS));
 }
 
-static void show_progress(const struct track_run *run, bool is_over)
-{
-	static double shown_s;
-	double now_s = clock_cpu_s();
-
-	if (!isatty(STDERR_FILENO) || (!is_over && now_s - shown_s < 0.2))
-		return;
-	shown_s = now_s;
-	if (is_over)
-		fputs("\r\033[K", stderr);
-	else
-		fprintf(stderr, "\r\033[K%s: round %ju, gap %.3g", track_method_name(run->method),
-			(uintmax_t)run->end.round, run->end.gap);
-}
-
 /* The next point of the curve; set->mean is the mean of all models. */
 static void add_point(struct set *set, uint64_t round, double distance, double bits)
 {
@@ -82,7 +67,8 @@ static void add_point(struct set *set, uint64_t round, double distance, double b
 	run->diverged = run->diverged || !(point.gap < GAP_MAX);
 	run->points[run->point_count++] = point;
 	run->end = point;
-	show_progress(run, false);
+	progress_show("%s: round %ju, gap %.3g", track_method_name(run->method),
+		      (uintmax_t)run->end.round, run->end.gap);
 }
 
 static int make_curve(struct set *set, struct error *reterr)
@@ -279,7 +265,7 @@ int track_run(struct track_world *world, int method, struct track_run *ret_run,
 			? track(&set, (enum iso_stream_mode)(ISO_STREAM_NONE + method), reterr)
 			: push(&set, (enum iso_push_method)(ISO_PUSH_GP + method - TRACK_STREAMS),
 			       reterr);
-	show_progress(&run, true);
+	progress_clear();
 	if (r < 0) {
 		free(run.points);
 		return r;

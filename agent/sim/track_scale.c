@@ -7,9 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "agent/base/clock.h"
+#include "agent/sim/progress.h"
 #include "agent/sim/track.h"
 
 /*
@@ -43,22 +43,6 @@ static bool is_reached(const struct row *row)
 static uint64_t rounds_of(const struct row *row)
 {
 	return row->share_rounds > row->model_rounds ? row->share_rounds : row->model_rounds;
-}
-
-static void show_progress(const struct row *row, bool is_over)
-{
-	static double shown_s;
-	double now_s = clock_cpu_s();
-
-	if (!isatty(STDERR_FILENO) || (!is_over && now_s - shown_s < 0.2))
-		return;
-	shown_s = now_s;
-	if (is_over)
-		fputs("\r\033[K", stderr);
-	else
-		fprintf(stderr, "\r\033[K%s %u: round %ju, shares %.3g, models %.3g",
-			network_names[row->kind], row->nodes, (uintmax_t)row->rounds,
-			row->share_gap, row->distance);
 }
 
 /* The first round of those that are all within the goal. */
@@ -105,7 +89,9 @@ static int run_rounds(const struct track_world *world, struct iso_field *field,
 		row->distance = iso_field_spread(field, problem->optimum) / length;
 		note(&row->share_rounds, fabs(row->share_gap) <= options->goal, round);
 		note(&row->model_rounds, row->distance <= options->goal, round);
-		show_progress(row, false);
+		progress_show("%s %u: round %ju, shares %.3g, models %.3g",
+			      network_names[row->kind], row->nodes, (uintmax_t)row->rounds,
+			      row->share_gap, row->distance);
 		if (is_reached(row) && round >= rounds_of(row) + lasting - 1)
 			break;
 	}
@@ -132,7 +118,7 @@ static int run_field(struct track_world *world, struct row *row, struct error *r
 	r = iso_field_init(memory, row->bytes, &config, &field) == ISO_OK
 		? run_rounds(world, field, &adapt, row, reterr)
 		: error_set(reterr, -EINVAL, "a gradient is not finite");
-	show_progress(row, true);
+	progress_clear();
 	free(memory);
 	return r;
 }

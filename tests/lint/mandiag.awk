@@ -25,7 +25,7 @@ BEGIN {
 	# which name their remedy; what a frame adds in front of a message; what is for those
 	# who mend the programs; and what is no language.
 	list("log_debug desk_confirm row preflight_say error_wrap " \
-	     "printf puts fputs put page_text page_number metrics_head amounts assert " \
+	     "printf puts fputs put progress_show page_text page_number metrics_head amounts assert " \
 	     "_Static_assert crash_point strcmp strstr json_pack", silent)
 	# Files whose other strings are none: help of keys and commands, what is shown on a
 	# screen, a page or a drawing, questions of isobarctl, rows of "check", heads of key
