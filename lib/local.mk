@@ -6,6 +6,7 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/draw.c %D%/draw.h \
 	%D%/quantity.c %D%/quantity.h \
 	%D%/rng.c %D%/rng.h \
+	%D%/smaller.h \
 	%D%/status.c %D%/status.h \
 	%D%/enforce/absence.c %D%/enforce/absence.h \
 	%D%/enforce/demand.c %D%/enforce/demand.h \

@@ -11,6 +11,7 @@
 #include "agent/base/log.h"
 #include "agent/track/modelfile.h"
 #include "agent/track/track_private.h"
+#include "lib/smaller.h"
 
 /* Time for the last frames to go out. */
 #define FAREWELL_NS 300000000ull
@@ -141,18 +142,13 @@ static void begin_gradient(struct track *track, const struct iso_peer_action *ac
 	start_gradient(track, action->y);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static void arm(struct track *track, uint64_t now_ns)
 {
-	uint64_t at_ns = least(iso_peer_wake_ns(track->peer), track->end_at_ns);
+	uint64_t at_ns = iso_smaller_u64(iso_peer_wake_ns(track->peer), track->end_at_ns);
 
-	at_ns = least(at_ns, least(track->evaluate_at_ns, track->save_at_ns));
+	at_ns = iso_smaller_u64(at_ns, iso_smaller_u64(track->evaluate_at_ns, track->save_at_ns));
 	if (track->evaluation != NULL)
-		at_ns = least(at_ns, evaluation_wake_ns(track->evaluation, now_ns));
+		at_ns = iso_smaller_u64(at_ns, evaluation_wake_ns(track->evaluation, now_ns));
 	/* The descriptor is ours and valid, so it can be armed. */
 	(void)timer_arm(track->timer.fd, at_ns);
 }

@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+#include "lib/smaller.h"
+
 #define S_NS		   1000000000ull
 #define UCPU_PER_CPU	   1000000.0
 #define THROTTLED_MIN	   100.0
@@ -97,11 +99,6 @@ static int64_t larger(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Of both readings, what they allowed at most: a change lies somewhere in between. */
 static void look_at_use(struct iso_facts *facts, const struct iso_facts_reading *now)
 {
@@ -124,7 +121,8 @@ static void look_at_use(struct iso_facts *facts, const struct iso_facts_reading 
 		double throttled = (double)(now->periods_throttled - last->periods_throttled);
 
 		take(facts, ISO_FACT_EARLY, now->now_ns, used_ns,
-		     throttled * (double)smaller(now->quota_us, last->quota_us) * 1000, throttled);
+		     throttled * (double)iso_smaller_u64(now->quota_us, last->quota_us) * 1000,
+		     throttled);
 		give_up_early(facts, now->now_ns);
 	}
 

@@ -4,8 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "lib/quantity.h"
 #include "lib/enforce/quota_phase.h"
+#include "lib/quantity.h"
+#include "lib/smaller.h"
 
 /*
  * Numbers below were measured on two CPUs, period 100 ms, with a pool that
@@ -77,11 +78,6 @@ static void assert_valid(const struct iso_quota *q)
 size_t iso_quota_size(void)
 {
 	return sizeof(struct iso_quota);
-}
-
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 enum iso_status iso_quota_init(void *memory, size_t size, const struct iso_quota_config *config,
@@ -209,7 +205,7 @@ static uint64_t clamp_quota_us(const struct iso_quota *q, int64_t wanted_ns)
 
 	if (wanted_ns <= (int64_t)(q->quota_min_us * 1000))
 		return q->quota_min_us;
-	return min_u64((uint64_t)wanted_ns / 1000, most_us);
+	return iso_smaller_u64((uint64_t)wanted_ns / 1000, most_us);
 }
 
 /*
@@ -236,8 +232,8 @@ static uint64_t paying_us(struct iso_quota *q)
 	if (q->period_ns >= QUOTA_PHASE_PERIOD_NS_MIN && !iso_quota_phase_known(&q->phase))
 		owed_ns -= full_ns;
 	if (q->pay_until_ns != 0 && boundary_ns < q->pay_until_ns)
-		return min_u64(q->written_us != 0 ? q->written_us : UINT64_MAX,
-			       share_quota_us(q));
+		return iso_smaller_u64(q->written_us != 0 ? q->written_us : UINT64_MAX,
+				       share_quota_us(q));
 	q->pay_until_ns = 0;
 	if (owed_ns <= horizon_ns || owed_ns + q->cost_ns <= q->credit_ns)
 		return share_quota_us(q);
@@ -272,7 +268,7 @@ static uint64_t choose_us(struct iso_quota *q)
 	q->misses = 0;
 	wanted_us = paying_us(q);
 	if (too_high)
-		return min_u64(wanted_us, share_quota_us(q));
+		return iso_smaller_u64(wanted_us, share_quota_us(q));
 	if (wanted_us > q->written_us &&
 	    (wanted_us - q->written_us <= share_quota_us(q) / DEAD_BAND_PARTS || !may_raise(q)))
 		return q->written_us;
@@ -317,7 +313,7 @@ static uint64_t wake_at_ns(const struct iso_quota *q, uint64_t wanted_us)
 	else if (!iso_quota_phase_known(&q->phase))
 		next_ns = q->now_ns + q->period_ns;
 	if (q->held_count > 1)
-		next_ns = min_u64(next_ns, iso_quota_align(q, held_until_ns(q)));
+		next_ns = iso_smaller_u64(next_ns, iso_quota_align(q, held_until_ns(q)));
 	return next_ns;
 }
 

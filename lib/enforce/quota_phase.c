@@ -4,16 +4,13 @@
 #include <assert.h>
 #include <string.h>
 
+#include "lib/smaller.h"
+
 #define LEAD_PARTS  50u  /* 2 ms of 100 ms */
 #define LEAD_NS_MAX 5000000ull
 #define GUARD_PARTS 500u /* 200 us of 100 ms */
 #define GUARD_NS_MAX 500000ull
 #define LOOKS_MAX   3u
-
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 static void assert_valid(const struct quota_phase *phase)
 {
@@ -26,8 +23,8 @@ void iso_quota_phase_init(struct quota_phase *phase, uint64_t period_ns, bool is
 {
 	memset(phase, 0, sizeof(*phase));
 	phase->period_ns = period_ns;
-	phase->lead_ns = min_u64(period_ns / LEAD_PARTS, LEAD_NS_MAX);
-	phase->guard_ns = min_u64(period_ns / GUARD_PARTS, GUARD_NS_MAX);
+	phase->lead_ns = iso_smaller_u64(period_ns / LEAD_PARTS, LEAD_NS_MAX);
+	phase->guard_ns = iso_smaller_u64(period_ns / GUARD_PARTS, GUARD_NS_MAX);
 	phase->is_long = is_long;
 	phase->arc_width_ns = period_ns;
 	assert_valid(phase);
@@ -58,9 +55,10 @@ static void arc_intersect(struct quota_phase *phase, uint64_t start_ns, uint64_t
 	if (width_ns >= phase->period_ns)
 		return;
 	if (offset_ns < phase->arc_width_ns)
-		tail_ns = min_u64(phase->arc_width_ns - offset_ns, width_ns);
+		tail_ns = iso_smaller_u64(phase->arc_width_ns - offset_ns, width_ns);
 	if (offset_ns + width_ns > phase->period_ns)
-		head_ns = min_u64(offset_ns + width_ns - phase->period_ns, phase->arc_width_ns);
+		head_ns =
+		    iso_smaller_u64(offset_ns + width_ns - phase->period_ns, phase->arc_width_ns);
 	if (tail_ns == 0 && head_ns == 0) {
 		phase->arc_width_ns = phase->period_ns;
 		return;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/ledger/ledger_state.h"
+#include "lib/smaller.h"
 
 void iso_ledger_assert(const struct iso_ledger *ledger)
 {
@@ -194,11 +195,6 @@ void iso_ledger_void(struct iso_ledger *ledger)
 		(void)halt(ledger, ISO_HALT_BURIED);
 }
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* More than a neighbour can have sent, or than any ledger holds. */
 static bool overdraft(const struct iso_ledger *ledger, const struct iso_ledger_edge *edge,
 		      const struct iso_ledger_news *news)
@@ -209,7 +205,7 @@ static bool overdraft(const struct iso_ledger *ledger, const struct iso_ledger_e
 	/* While a budget is being raised, some nodes know of it and some do not yet. */
 	if (news->budget_ucpu > most_ucpu)
 		most_ucpu = news->budget_ucpu;
-	most_ucpu = smaller(most_ucpu, ISO_LEDGER_UNDER_WAY_MAX);
+	most_ucpu = iso_smaller_i64(most_ucpu, ISO_LEDGER_UNDER_WAY_MAX);
 	if (sent <= seen)
 		return false;
 	if (sent > (uint64_t)ISO_UNITS_MAX || sent - edge->received > (uint64_t)most_ucpu)
@@ -306,14 +302,14 @@ void iso_ledger_debit(struct iso_ledger *ledger, uint32_t index, int64_t amount_
 
 int64_t iso_ledger_target(const struct iso_ledger *ledger)
 {
-	int64_t target = smaller(iso_ledger_holdings(ledger), ledger->ceiling_ucpu);
+	int64_t target = iso_smaller_i64(iso_ledger_holdings(ledger), ledger->ceiling_ucpu);
 
-	return ledger->halt == ISO_HALT_NONE ? target : smaller(target, ledger->floor_ucpu);
+	return ledger->halt == ISO_HALT_NONE ? target : iso_smaller_i64(target, ledger->floor_ucpu);
 }
 
 int64_t iso_ledger_limit(const struct iso_ledger *ledger)
 {
-	return smaller(iso_ledger_target(ledger), iso_ledger_durable_holdings(ledger));
+	return iso_smaller_i64(iso_ledger_target(ledger), iso_ledger_durable_holdings(ledger));
 }
 
 bool iso_ledger_changed(const struct iso_ledger *ledger)

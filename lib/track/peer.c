@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/carve.h"
+#include "lib/smaller.h"
 #include "lib/track/peer_state.h"
 
 static bool valid_config(const struct iso_peer_config *config)
@@ -178,21 +179,17 @@ void iso_peer_tick(struct iso_peer *peer, uint64_t now_ns)
 	iso_peer_advance(peer);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static uint64_t edge_wake_ns(const struct iso_peer *peer, const struct peer_edge *edge)
 {
 	uint64_t hello_ns = courts(peer, edge) ? edge->again_ns : UINT64_MAX;
 
 	switch (edge->state) {
 	case ISO_PEER_IS_DOWN: return hello_ns;
-	case ISO_PEER_IS_HELD: return least(hello_ns, silent_ns(peer, edge));
+	case ISO_PEER_IS_HELD: return iso_smaller_u64(hello_ns, silent_ns(peer, edge));
 	case ISO_PEER_IS_LIVE:
 		if (edge->sent > edge->settled || peer->phase == PHASE_ENDED)
-			return least(edge->again_ns, edge->since_ns + peer->config.wait_ns);
+			return iso_smaller_u64(edge->again_ns,
+					       edge->since_ns + peer->config.wait_ns);
 		return peer->phase == PHASE_ENDING ? edge->again_ns : UINT64_MAX;
 	case ISO_PEER_IS_DONE: break;
 	}
@@ -206,11 +203,11 @@ uint64_t iso_peer_wake_ns(const struct iso_peer *peer)
 	if (peer_is_mute(peer))
 		return UINT64_MAX;
 	for (uint32_t i = 0; i < peer->config.neighbour_count; i++)
-		wake_ns = least(wake_ns, edge_wake_ns(peer, &peer->edges[i]));
+		wake_ns = iso_smaller_u64(wake_ns, edge_wake_ns(peer, &peer->edges[i]));
 	if (peer->now_ns < peer->grace_ns && peer->phase != PHASE_ENDED)
-		wake_ns = least(wake_ns, peer->grace_ns);
+		wake_ns = iso_smaller_u64(wake_ns, peer->grace_ns);
 	if ((peer->adopting && !peer->adopt_ready) || peer->phase == PHASE_ENDING)
-		wake_ns = least(wake_ns, peer->deadline_ns);
+		wake_ns = iso_smaller_u64(wake_ns, peer->deadline_ns);
 	return wake_ns;
 }
 

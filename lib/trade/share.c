@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "lib/smaller.h"
+
 #define UCPU_PER_CPU 1e6
 
 /* More than any node owns; keeps the conversion to an integer defined. */
@@ -179,11 +181,6 @@ static int64_t certain_gap(const struct iso_share_params *params, int64_t own_q3
 	return gap > band ? gap - band : 0;
 }
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 struct iso_share_decision iso_share_flow(const struct iso_share_params *params,
 					 const struct iso_share_offer *offer, uint32_t degree,
 					 const struct iso_share_heard *heard, int64_t room_ucpu,
@@ -215,8 +212,8 @@ struct iso_share_decision iso_share_flow(const struct iso_share_params *params,
 			     ? 1
 			     : (int64_t)floor(fmin(fmax(close_ucpu, 0), FLOW_MAX_UCPU));
 
-	due = smaller(due, useful);
-	decision.given_ucpu = smaller(smaller(due, room_ucpu), heard->head_ucpu);
+	due = iso_smaller_i64(due, useful);
+	decision.given_ucpu = iso_smaller_i64(iso_smaller_i64(due, room_ucpu), heard->head_ucpu);
 	if (decision.gap_q32 < 0)
 		decision.reason = ISO_SHARE_CHEAPER;
 	else if (decision.gap_q32 == 0)

@@ -6,6 +6,7 @@
 
 #include "lib/bytes.h"
 #include "lib/checksum.h"
+#include "lib/smaller.h"
 #include "lib/trade/trade_state.h"
 
 _Static_assert(sizeof(struct trade_edge) == 64, "8 KiB a node hang on it");
@@ -218,20 +219,15 @@ static void take_up(struct iso_trade *trade)
 	}
 }
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* What is not acknowledged stays within the budget: more would look forged at the other end. */
 int64_t iso_trade_allowance(const struct iso_trade *trade, uint32_t index)
 {
 	const struct iso_ledger_edge *edge = &trade->ledger->edges[index];
-	int64_t most = smaller(trade->ledger->budget_ucpu, ISO_LEDGER_UNDER_WAY_MAX);
-	int64_t left = smaller(most - iso_ledger_under_way(trade->ledger, index),
-			       ISO_UNITS_MAX - (int64_t)edge->sent);
+	int64_t most = iso_smaller_i64(trade->ledger->budget_ucpu, ISO_LEDGER_UNDER_WAY_MAX);
+	int64_t left = iso_smaller_i64(most - iso_ledger_under_way(trade->ledger, index),
+				       ISO_UNITS_MAX - (int64_t)edge->sent);
 
-	left = smaller(left, iso_trade_limit_out(trade, index));
+	left = iso_smaller_i64(left, iso_trade_limit_out(trade, index));
 	return left > 0 ? left : 0;
 }
 
@@ -260,7 +256,7 @@ static int64_t decide_on(struct iso_trade *trade, uint32_t k, const struct iso_s
 		edge->reason = ISO_SHARE_LIMIT;
 		return 0;
 	}
-	room_ucpu = smaller(room_ucpu, iso_trade_allowance(trade, k));
+	room_ucpu = iso_smaller_i64(room_ucpu, iso_trade_allowance(trade, k));
 	/* The price was formed before our last transfer came in: it does not count. */
 	if (trade->share.stop_and_wait && !edge->settled) {
 		edge->reason = ISO_SHARE_WAITING;
@@ -336,13 +332,13 @@ static int64_t enforceable(const struct iso_trade *trade, int64_t ceiling_ucpu)
 	int64_t floor_ucpu = trade->ledger->floor_ucpu;
 
 	if (!iso_trade_leased(trade))
-		return smaller(ceiling_ucpu, floor_ucpu);
+		return iso_smaller_i64(ceiling_ucpu, floor_ucpu);
 	if (iso_trade_verified(trade))
 		return ceiling_ucpu;
 	/* No limit at all was nobody's share. */
 	if (trade->before_ucpu == INT64_MAX || trade->before_ucpu < floor_ucpu)
-		return smaller(ceiling_ucpu, floor_ucpu);
-	return smaller(ceiling_ucpu, trade->before_ucpu);
+		return iso_smaller_i64(ceiling_ucpu, floor_ucpu);
+	return iso_smaller_i64(ceiling_ucpu, trade->before_ucpu);
 }
 
 /* What comes before any transfer: the operation, and what neighbours have said of themselves. */

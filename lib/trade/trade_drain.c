@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <assert.h>
 
+#include "lib/smaller.h"
 #include "lib/trade/trade_state.h"
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
 
 /* Why nothing goes out on a live edge; SILENT: something may. */
 static enum iso_share_reason obstacle(const struct iso_trade *trade, uint32_t index)
@@ -49,7 +45,7 @@ static int64_t surplus(const struct iso_trade *trade)
 	int64_t room_ucpu = iso_ledger_room(trade->ledger);
 	int64_t above_ucpu = iso_ledger_holdings(trade->ledger) - trade->ledger->floor_ucpu;
 
-	return above_ucpu > 0 ? smaller(room_ucpu, above_ucpu) : room_ucpu;
+	return above_ucpu > 0 ? iso_smaller_i64(room_ucpu, above_ucpu) : room_ucpu;
 }
 
 /*
@@ -76,8 +72,8 @@ int64_t iso_trade_drain(struct iso_trade *trade)
 		edge->reason = obstacle(trade, k);
 		if (!takes(trade, k, with_head))
 			continue;
-		part_ucpu =
-		    smaller((left_ucpu + takers - 1) / takers, iso_trade_allowance(trade, k));
+		part_ucpu = iso_smaller_i64((left_ucpu + takers - 1) / takers,
+					    iso_trade_allowance(trade, k));
 		takers--;
 		edge->reason = part_ucpu > 0 ? ISO_SHARE_GAVE : ISO_SHARE_FLOOR;
 		if (part_ucpu == 0)

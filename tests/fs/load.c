@@ -10,6 +10,7 @@
 #include "agent/base/clock.h"
 #include "agent/cgroup/cgroup.h"
 #include "lib/enforce/quota.h"
+#include "lib/smaller.h"
 #include "tests/fs/group.h"
 #include "tests/test.h"
 
@@ -97,14 +98,9 @@ static void sleep_until(uint64_t at_ns)
 	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static void run_once(struct run *run)
 {
-	sleep_until(least(run->record_ns, least(run->change_ns, run->wake_ns)));
+	sleep_until(iso_smaller_u64(run->record_ns, iso_smaller_u64(run->change_ns, run->wake_ns)));
 	advance(run);
 	if (run->now_ns >= run->record_ns) {
 		run->used[run->records] = (double)used_ns(run);
