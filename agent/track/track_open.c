@@ -26,8 +26,8 @@
 #define RESENDS	      8u
 #define RESEND_NS_MAX 1000000000ull
 
-/* Frames of one neighbour that are not sent yet: no more than one is ever of use. */
-#define QUEUE_MESSAGES 8u
+/* Frames of one neighbour that are not sent yet: one of data is all there is, and an answer. */
+#define QUEUE_MESSAGES 2u
 
 static struct iso_stream_config stream_of(const struct plan *plan, uint32_t params)
 {
