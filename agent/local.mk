@@ -58,6 +58,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/conf/confcheck.c %D%/conf/confcheck.h \
 	%D%/conf/confcheck_limits.c \
 	%D%/conf/confcheck_training.c \
+	%D%/conf/confplace.c %D%/conf/confplace.h \
 	%D%/conf/confscan.c %D%/conf/confscan.h \
 	%D%/conf/confutil.c %D%/conf/confutil.h \
 	%D%/conf/confvalue.c %D%/conf/confvalue.h \

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/conf/confplace.h"
 #include "agent/net/admin_call.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -94,14 +95,6 @@ const struct cluster_conf_node *cluster_conf_find_name(const struct cluster_conf
 	return NULL;
 }
 
-static int at_line(struct error *reterr, const char *name, int line)
-{
-	if (line > 0)
-		error_wrap(reterr, "line %d", line);
-	error_wrap(reterr, "%s", name);
-	return -EINVAL;
-}
-
 static int check_node(const struct cluster_conf *conf, const struct cluster_conf_node *node,
 		      struct error *reterr)
 {
@@ -125,11 +118,11 @@ static int check_node(const struct cluster_conf *conf, const struct cluster_conf
 	return 0;
 }
 
-static int check(struct cluster_conf *conf, const char *name, struct error *reterr)
+static int check(struct cluster_conf *conf, const struct confplace *place)
 {
 	if (conf->node_count == 0) {
-		error_set(reterr, -EINVAL, "no node: expected node NAME { admin = ... }");
-		return at_line(reterr, name, 0);
+		error_set(place->reterr, -EINVAL, "no node: expected node NAME { admin = ... }");
+		return confplace_at_line(place, 0);
 	}
 	if (conf->registry[0] == '\0')
 		snprintf(conf->registry, sizeof(conf->registry), "%s", ISO_STATEDIR "/registry");
@@ -137,14 +130,14 @@ static int check(struct cluster_conf *conf, const char *name, struct error *rete
 		struct cluster_conf_node *node = &conf->nodes[i];
 
 		node->id = conf_node_id(conf->cluster, node->name);
-		if (check_node(conf, node, reterr) < 0)
-			return at_line(reterr, name, node->line);
+		if (check_node(conf, node, place->reterr) < 0)
+			return confplace_at_line(place, node->line);
 		for (unsigned k = 0; k < i; k++) {
 			if (strcmp(conf->nodes[k].admin, node->admin) != 0)
 				continue;
-			error_set(reterr, -EINVAL, "node %s is at the same place as node %s",
+			error_set(place->reterr, -EINVAL, "node %s is at the same place as node %s",
 				  node->name, conf->nodes[k].name);
-			return at_line(reterr, name, node->line);
+			return confplace_at_line(place, node->line);
 		}
 	}
 	return 0;
@@ -160,7 +153,7 @@ int cluster_conf_parse(const char *name, const char *text, struct cluster_conf *
 		return error_errno(reterr, -ENOMEM, "%s", name);
 	int r = confutil_parse(&schema, name, text, sizeof(*conf), conf, &lines, reterr);
 	if (r == 0)
-		r = check(conf, name, reterr);
+		r = check(conf, &(struct confplace){ name, &schema, &lines, reterr });
 	if (r == 0)
 		*ret_conf = *conf;
 	free(conf);

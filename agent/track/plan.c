@@ -7,83 +7,61 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/conf/confplace.h"
 #include "lib/bytes.h"
 #include "lib/checksum.h"
 
 /* Changes when workers of different versions could misunderstand each other. */
 #define PLAN_VERSION 1u
 
-struct place {
-	const char *name;
-	const struct confutil_lines *lines;
-	struct error *reterr;
-};
-
-static int at_line(const struct place *place, int line)
-{
-	if (line > 0)
-		error_wrap(place->reterr, "line %d", line);
-	error_wrap(place->reterr, "%s", place->name);
-	return -EINVAL;
-}
-
-static int at_option(const struct place *place, const char *option)
-{
-	return at_line(place, confutil_line(plan_schema(), place->lines, "", option));
-}
-
-static bool is_set(const struct place *place, const char *option)
-{
-	return confutil_line(plan_schema(), place->lines, "", option) > 0;
-}
-
-static int check_nodes(const struct plan *plan, const struct place *place)
+static int check_nodes(const struct plan *plan, const struct confplace *place)
 {
 	if (plan->nodes_count < 2) {
 		error_set(place->reterr, -EINVAL,
 			  "%s: expected a section node NAME { } for each, two at least",
 			  plan->nodes_count == 0 ? "no node" : "one node alone");
-		return at_line(place, plan->nodes_count == 0 ? 0 : plan->nodes[0].line);
+		return confplace_at_line(place, plan->nodes_count == 0 ? 0 : plan->nodes[0].line);
 	}
 	for (unsigned i = 0; i < plan->nodes_count; i++) {
 		if (plan->overlap == 0 || plan->nodes[i].size == plan->nodes[0].size)
 			continue;
 		error_set(place->reterr, -EINVAL, "node %s: with overlap all parts are of one size",
 			  plan->nodes[i].name);
-		return at_line(place, plan->nodes[i].line);
+		return confplace_at_line(place, plan->nodes[i].line);
 	}
 	return 0;
 }
 
-static int check_partition(const struct plan *plan, const struct place *place)
+static int check_partition(const struct plan *plan, const struct confplace *place)
 {
 	if (plan->overlap != 0 && plan->partition != PLAN_PARTITION_IID) {
 		error_set(place->reterr, -EINVAL, "overlap goes with partition iid only");
-		return at_option(place, "overlap");
+		return confplace_at_option(place, "", "overlap");
 	}
 	if (plan->overlap != 0 && plan->overlap * plan->nodes_count < 1) {
 		error_set(place->reterr, -EINVAL,
 			  "overlap: of %u nodes each has one part in %u at least",
 			  plan->nodes_count, plan->nodes_count);
-		return at_option(place, "overlap");
+		return confplace_at_option(place, "", "overlap");
 	}
 	if (plan->samples != 0 && plan->samples < (int64_t)plan->nodes_count) {
 		error_set(place->reterr, -EINVAL, "samples: fewer than nodes, %u",
 			  plan->nodes_count);
-		return at_option(place, "samples");
+		return confplace_at_option(place, "", "samples");
 	}
 	return 0;
 }
 
-static int check_times(const struct plan *plan, const struct place *place)
+static int check_times(const struct plan *plan, const struct confplace *place)
 {
 	if (plan->drop_ns >= plan->wait_ns)
 		return 0;
 	error_set(place->reterr, -EINVAL, "drop: shorter than wait");
-	return at_option(place, is_set(place, "drop") ? "drop" : "wait");
+	return confplace_at_option(place, "",
+				   confplace_line(place, "", "drop") > 0 ? "drop" : "wait");
 }
 
-static int check(const struct plan *plan, const struct place *place)
+static int check(const struct plan *plan, const struct confplace *place)
 {
 	int r = check_nodes(plan, place);
 
@@ -101,7 +79,7 @@ int plan_parse(const char *name, const char *text, struct plan *ret_plan, struct
 		return error_errno(reterr, -ENOMEM, "%s", name);
 	int r = confutil_parse(plan_schema(), name, text, sizeof(*plan), plan, &lines, reterr);
 	if (r == 0)
-		r = check(plan, &(struct place){ name, &lines, reterr });
+		r = check(plan, &(struct confplace){ name, plan_schema(), &lines, reterr });
 	if (r == 0)
 		*ret_plan = *plan;
 	free(plan);

@@ -8,35 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/conf/confplace.h"
 #include "agent/train/dataset_spec.h"
 #include "lib/data/batch.h"
 #include "lib/sgd/pair.h"
-
-/* What the checks need to say where a mistake is. */
-struct place {
-	const char *name;
-	const struct confutil_lines *lines;
-	struct error *reterr;
-};
-
-/* -EINVAL at the line of an option, 0: at none. */
-static int at_line(const struct place *place, int line)
-{
-	if (line > 0)
-		error_wrap(place->reterr, "line %d", line);
-	error_wrap(place->reterr, "%s", place->name);
-	return -EINVAL;
-}
-
-static int at_option(const struct place *place, const char *section, const char *option)
-{
-	return at_line(place, confutil_line(cconf_schema(), place->lines, section, option));
-}
-
-static bool is_set(const struct place *place, const char *section, const char *option)
-{
-	return confutil_line(cconf_schema(), place->lines, section, option) > 0;
-}
 
 const char *cconf_strategy_text(int strategy)
 {
@@ -77,12 +52,12 @@ const char *cconf_model_text(int model)
 	return texts[model];
 }
 
-static int check_workers(const struct cconf *conf, const struct place *place)
+static int check_workers(const struct cconf *conf, const struct confplace *place)
 {
 	if (conf->workers_count == 0) {
 		error_set(place->reterr, -EINVAL,
 			  "no worker: expected worker NAME { public-key = ... }");
-		return at_line(place, 0);
+		return confplace_at_line(place, 0);
 	}
 	for (unsigned i = 0; i < conf->workers_count; i++) {
 		for (unsigned j = 0; j < i; j++) {
@@ -90,14 +65,14 @@ static int check_workers(const struct cconf *conf, const struct place *place)
 				continue;
 			error_set(place->reterr, -EINVAL, "worker %s has the key of worker %s",
 				  conf->workers[i].name, conf->workers[j].name);
-			return at_line(place, conf->workers[i].line);
+			return confplace_at_line(place, conf->workers[i].line);
 		}
 	}
 	return 0;
 }
 
 /* Whether method and allocation go together; settles "auto". */
-static int check_allocation(struct cconf *conf, const struct place *place)
+static int check_allocation(struct cconf *conf, const struct confplace *place)
 {
 	enum iso_method_kind kind = (enum iso_method_kind)(conf->training.method + 1);
 	const char *method = iso_method_text(kind);
@@ -132,11 +107,11 @@ static int check_allocation(struct cconf *conf, const struct place *place)
 			  method);
 		break;
 	}
-	return at_option(place, "allocation", "strategy");
+	return confplace_at_option(place, "allocation", "strategy");
 }
 
 /* Not a mistake: one tries several strategies with one file. */
-static void find_idle(struct cconf *conf, const struct place *place)
+static void find_idle(struct cconf *conf, const struct confplace *place)
 {
 	int strategy = conf->allocation.strategy;
 	bool is_ata = strategy == CCONF_STRATEGY_ATA;
@@ -156,8 +131,7 @@ static void find_idle(struct cconf *conf, const struct place *place)
 	};
 
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-		int line =
-		    confutil_line(cconf_schema(), place->lines, "allocation", options[i].name);
+		int line = confplace_line(place, "allocation", options[i].name);
 
 		if (line == 0 || options[i].has_effect)
 			continue;
@@ -167,45 +141,46 @@ static void find_idle(struct cconf *conf, const struct place *place)
 	}
 }
 
-static int check_options(const struct cconf *conf, const struct place *place)
+static int check_options(const struct cconf *conf, const struct confplace *place)
 {
 	const char *option;
 
 	if (allocation_check(&conf->allocation.options, &option, place->reterr) == 0)
 		return 0;
 	error_wrap(place->reterr, "allocation");
-	return at_option(place, "allocation", option);
+	return confplace_at_option(place, "allocation", option);
 }
 
-static int check_training(struct cconf *conf, const struct place *place)
+static int check_training(struct cconf *conf, const struct confplace *place)
 {
 	enum iso_method_kind kind = (enum iso_method_kind)(conf->training.method + 1);
 	bool has_delay = kind == ISO_METHOD_RINGMASTER || kind == ISO_METHOD_RINGMASTER_STOPS;
 
-	conf->training.has_learning_rate = is_set(place, "training", "learning-rate");
-	conf->training.has_tasks_per_round = is_set(place, "training", "tasks-per-round");
+	conf->training.has_learning_rate = confplace_line(place, "training", "learning-rate") > 0;
+	conf->training.has_tasks_per_round =
+	    confplace_line(place, "training", "tasks-per-round") > 0;
 	if (conf->training.delay_max != 0 && !has_delay) {
 		error_set(place->reterr, -EINVAL,
 			  "training: delay-max is for method ringmaster, not %s",
 			  iso_method_text(kind));
-		return at_option(place, "training", "delay-max");
+		return confplace_at_option(place, "training", "delay-max");
 	}
 	if (conf->training.model == CCONF_MODEL_USER && conf->training.task[0] == '\0') {
 		error_set(place->reterr, -EINVAL, "training: model user needs a task");
-		return at_option(place, "training", "model");
+		return confplace_at_option(place, "training", "model");
 	}
 	if (conf->training.partition == CCONF_PARTITION_OVERLAP &&
 	    conf->training.overlap * conf->workers_count < 1) {
 		error_set(place->reterr, -EINVAL,
 			  "training: %u workers with an overlap of %g each do not have all samples",
 			  conf->workers_count, conf->training.overlap);
-		return at_option(place, "training", "overlap");
+		return confplace_at_option(place, "training", "overlap");
 	}
 	if (cconf_samples_max(conf) > ISO_BATCH_MAX) {
 		error_set(place->reterr, -EINVAL,
 			  "training: with samples-spread a task can have %u samples, at most %u",
 			  cconf_samples_max(conf), ISO_BATCH_MAX);
-		return at_option(place, "training", "samples-spread");
+		return confplace_at_option(place, "training", "samples-spread");
 	}
 	return 0;
 }
@@ -217,22 +192,22 @@ static bool has_theory(enum iso_method_kind kind)
 	       kind != ISO_METHOD_IA2SGD;
 }
 
-static int check_theory(struct cconf *conf, const struct place *place)
+static int check_theory(struct cconf *conf, const struct confplace *place)
 {
 	enum iso_method_kind kind = (enum iso_method_kind)(conf->training.method + 1);
 	bool has_more =
 	    conf->theory.noise_variance > 0 || conf->theory.target > 0 || conf->theory.gap > 0;
 
-	conf->theory.line = confutil_line(cconf_schema(), place->lines, "theory", "smoothness");
+	conf->theory.line = confplace_line(place, "theory", "smoothness");
 	if (conf->theory.smoothness > 0 && !(conf->theory.target > 0)) {
 		error_set(place->reterr, -EINVAL, "theory: smoothness needs a target");
-		return at_option(place, "theory", "smoothness");
+		return confplace_at_option(place, "theory", "smoothness");
 	}
 	if (conf->theory.smoothness > 0 && !has_theory(kind)) {
 		error_set(place->reterr, -EINVAL,
 			  "theory: there is none for method %s: its learning-rate is set by hand",
 			  iso_method_text(kind));
-		return at_option(place, "theory", "smoothness");
+		return confplace_at_option(place, "theory", "smoothness");
 	}
 	if (!(conf->theory.smoothness > 0) && has_more) {
 		const char *option = conf->theory.noise_variance > 0 ? "noise-variance"
@@ -240,7 +215,7 @@ static int check_theory(struct cconf *conf, const struct place *place)
 								     : "gap";
 
 		error_set(place->reterr, -EINVAL, "theory: %s needs a smoothness", option);
-		return at_option(place, "theory", option);
+		return confplace_at_option(place, "theory", option);
 	}
 	return 0;
 }
@@ -253,17 +228,17 @@ uint32_t cconf_samples_max(const struct cconf *conf)
 }
 
 /* What depends on other values; conf is complete otherwise. */
-static int check(struct cconf *conf, const struct place *place)
+static int check(struct cconf *conf, const struct confplace *place)
 {
 	if (curve_endpoint_check(conf->listen, place->reterr) < 0) {
 		error_wrap(place->reterr, "listen");
-		return at_option(place, "", "listen");
+		return confplace_at_option(place, "", "listen");
 	}
 	if (dataset_spec_check(conf->data, place->reterr) < 0)
-		return at_option(place, "", "data");
+		return confplace_at_option(place, "", "data");
 	if (conf->lease.least_ns > conf->lease.first_ns) {
 		error_set(place->reterr, -EINVAL, "lease: least is longer than first");
-		return at_option(place, "lease", "least");
+		return confplace_at_option(place, "lease", "least");
 	}
 	if (conf->state_directory[0] == '\0')
 		snprintf(conf->state_directory, sizeof(conf->state_directory), "%s/coordinator/%s",
@@ -294,7 +269,7 @@ int cconf_parse(const char *name, const char *text, struct cconf *ret_conf, stru
 		return error_errno(reterr, -ENOMEM, "%s", name);
 	int r = confutil_parse(cconf_schema(), name, text, sizeof(*conf), conf, &lines, reterr);
 	if (r == 0)
-		r = check(conf, &(struct place){ name, &lines, reterr });
+		r = check(conf, &(struct confplace){ name, cconf_schema(), &lines, reterr });
 	if (r == 0)
 		*ret_conf = *conf;
 	free(conf);
