@@ -48,7 +48,7 @@ host_tests += %D%/fire %D%/faults %D%/lease %D%/ops %D%/promise %D%/regret %D%/r
 %C%_sandboxed_SOURCES = %D%/sandboxed.c tests/cli/cluster.c tests/cli/cluster.h \
 	tests/fs/group.c tests/fs/group.h
 %C%_service_SOURCES = %D%/service.c tests/fs/group.c tests/fs/group.h
-%C%_together_SOURCES = %D%/together.c
+%C%_together_SOURCES = %D%/together.c %D%/villain.c %D%/villain.h
 %C%_train_SOURCES = %D%/train.c %D%/course.c %D%/course.h $(system_crew)
 %C%_ops_SOURCES = %D%/members.c %D%/members.h %D%/ops.c $(system_stage)
 %C%_ops_LDADD = tests/demo/libdemo.a $(test_libs)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Four workers learn one model by a plan, as real processes on loopback: alike without
- * faults, with unequal parts, and after one of them was killed and came back.
+ * faults, with unequal parts, after one of them was killed and came back, and beside one that
+ * is in hostile hands.
  */
 #include "config.h"
 
@@ -24,6 +25,7 @@
 #include "agent/track/modelfile.h"
 #include "agent/train/dataset.h"
 #include "lib/draw.h"
+#include "tests/system/villain.h"
 #include "tests/test.h"
 
 #define NODES	 4u
@@ -385,6 +387,57 @@ START_TEST(another_plan_is_refused_and_named)
 }
 END_TEST
 
+/* The last of them is, between the first and the third. */
+static void start_villain(void)
+{
+	char addresses[2][64], listen[64], key[128], keys[2][CURVE_KEY_BYTES];
+	struct link_neighbour neighbours[2];
+	const unsigned self = NODES - 1;
+
+	snprintf(listen, sizeof(listen), "tcp://127.0.0.1:%u", ports[self]);
+	snprintf(key, sizeof(key), "%s/%s.key", folder, names[self]);
+	for (unsigned i = 0; i < 2; i++) {
+		unsigned other = 2 * i;
+		char public[128];
+
+		snprintf(addresses[i], sizeof(addresses[i]), "tcp://127.0.0.1:%u", ports[other]);
+		snprintf(public, sizeof(public), "%s/%s.pub", folder, names[other]);
+		ck_assert_int_eq(curve_public_read(public, keys[i], &error), 0);
+		neighbours[i] = (struct link_neighbour){ names[other], addresses[i], keys[i] };
+	}
+	pid_t parent = getpid(), pid = fork();
+	ck_assert_int_ge(pid, 0);
+	pids[self] = pid;
+	if (pid > 0)
+		return;
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+		_exit(126);
+	villain_play(listen, key, neighbours, 2);
+}
+
+START_TEST(one_in_hostile_hands_is_named_and_left_out)
+{
+	double params[PARAMS];
+
+	for (unsigned i = 0; i < NODES - 1; i++) {
+		write_plan(i, "node alder { } node birch { } node cedar { } node dogwood { }\n");
+		start(i);
+	}
+	start_villain();
+	for (unsigned i = 0; i < NODES - 1; i += 2)
+		wait_until_said(i, "neighbour dogwood sends numbers beyond all reason");
+	/* It comes back again and again. */
+	for (unsigned i = 0; i < NODES - 1; i++)
+		wait_for_round(i, saved(i, NULL) + 200);
+	for (unsigned i = 0; i < NODES - 1; i++) {
+		end(i, SIGTERM);
+		ck_assert_uint_gt(saved(i, params), 200);
+		ck_assert_double_lt(norm(params), 100);
+	}
+	ck_assert(!has_said(1, "beyond all reason"));
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("together");
@@ -396,6 +449,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, every_sample_counts_alike_however_unequal_the_parts);
 	tcase_add_test(tcase, one_that_is_killed_is_left_out_and_comes_back);
 	tcase_add_test(tcase, another_plan_is_refused_and_named);
+	tcase_add_test(tcase, one_in_hostile_hands_is_named_and_left_out);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
