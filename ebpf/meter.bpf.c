@@ -14,6 +14,9 @@
  *   without one has its on-CPU time counted, but not its waiting, until then.
  * - Membership is judged from prev and next, never from "current", at each switch:
  *   tasks move, and cgroups are made and removed, as they like.
+ * - Each instance of isobard has these programs in every switch of the machine:
+ *   one between two strangers is let go after a look at one line of the CPU's
+ *   account and one of these globals, without the clock and without storage.
  */
 #include "ebpf/kernel.h"
 
@@ -27,8 +30,14 @@ const volatile __u32 cpu_count = 1;
 __u64 job_id = 0;
 __u32 job_level = 0;
 
-/* The agent should run the iterator: some task may be on the wrong side. */
+/*
+ * The agent should run the iterator: some task may be on the wrong side.  Until it
+ * does the hooks look at strangers, too.
+ */
 __u32 sync_wanted = 0;
+
+/* Training threads have clocks, wherever they are. */
+__u32 clocks_given = 0;
 
 /* Tasks that could get no storage: their waiting is not counted. */
 __u64 storage_failures = 0;
@@ -61,9 +70,10 @@ struct {
 
 struct task_note {
 	__u32 waiting;   /* 1: is counted as waiting; changed by exchange only */
-	__u32 runs;      /* times switched in */
+	__u32 runs;      /* times switched in, but for some when it was a stranger */
 	__u32 clock_one; /* 1 + slot of its training clock; 0: none */
 	__u32 padding;
+	__u64 sum_exec_ns; /* its sum_exec_runtime when it was last seen, in the job */
 };
 
 struct {
@@ -124,6 +134,12 @@ static __always_inline bool in_job(struct task_struct *task)
 	return cgroup->kn->id == job_id || has_ancestor(cgroup);
 }
 
+/* Ids of neighbours in a hierarchy differ by about the number of a cgroup's files. */
+static __always_inline __u32 seen_place(__u64 id)
+{
+	return ((__u32)id * 0x9e3779b1u) >> (32 - METER_SEEN_BITS);
+}
+
 /*
  * For the hooks at each switch.  Cgroups never change their parents and their ids
  * are not used again, so what was found for an id holds as long as the job does.
@@ -132,7 +148,7 @@ static __always_inline bool in_job_cached(struct meter_cpu *cpu, struct task_str
 {
 	struct cgroup *cgroup = cgroup_of(task);
 	__u64 id = cgroup->kn->id;
-	__u32 i = id & (METER_SEEN - 1);
+	__u32 i = seen_place(id);
 	bool is_in;
 
 	if (id == job_id)
@@ -148,8 +164,22 @@ static __always_inline bool in_job_cached(struct meter_cpu *cpu, struct task_str
 		cpu->seen_job = job_id;
 	}
 	cpu->seen_id[i] = id;
-	cpu->seen_in = (cpu->seen_in & ~(1ull << i)) | ((__u64)is_in << i);
+	cpu->seen_in = (cpu->seen_in & ~(1u << i)) | ((__u32)is_in << i);
 	return is_in;
+}
+
+/* False also where it takes more than a look to know. */
+static __always_inline bool is_stranger(const struct meter_cpu *cpu, struct task_struct *task)
+{
+	struct cgroup *cgroup = cgroup_of(task);
+	__u64 id = cgroup->kn->id;
+	__u32 i = seen_place(id);
+
+	if (id == job_id)
+		return false;
+	if (cgroup->level <= (int)job_level)
+		return true;
+	return cpu->seen_job == job_id && cpu->seen_id[i] == id && !((cpu->seen_in >> i) & 1);
 }
 
 static __always_inline struct task_note *note_of(struct task_struct *task)
@@ -206,24 +236,27 @@ static __always_inline bool is_realtime(const struct task_struct *task)
 
 /*
  * prev's switch-in went unseen: the kernel skips a program that would nest, and
- * may do so for whole tasks.  The fair class notes where its stint began; for
- * others the last switch that was seen here bounds it.  If it was counted as
- * waiting, it was so until then only.
+ * may do so for whole tasks.  The fair class notes where its stint began.  For
+ * others what the task has used since it was seen bounds it, and so does the last
+ * switch of the job's here.  If it was counted as waiting, it was so until then only.
  */
 static __always_inline void make_up(struct meter_cpu *cpu, struct task_struct *prev,
 				    __u64 now_ns)
 {
-	__u64 stint_ns = prev->se.sum_exec_runtime - prev->se.prev_sum_exec_runtime;
+	__u64 sum_ns = prev->se.sum_exec_runtime;
+	__u64 stint_ns = sum_ns - prev->se.prev_sum_exec_runtime;
 	__u64 bound_ns = now_ns - cpu->switched_ns;
 	struct task_note *note;
 
 	if (!in_job_cached(cpu, prev))
 		return;
+	note = note_of(prev);
 	if (stint_ns > bound_ns)
 		stint_ns = bound_ns;
+	if (note != NULL && stint_ns > sum_ns - note->sum_exec_ns)
+		stint_ns = sum_ns - note->sum_exec_ns;
 	cpu->on_cpu_ns += stint_ns;
 	cpu->switches += 1;
-	note = note_of(prev);
 	if (note != NULL && __sync_lock_test_and_set(&note->waiting, 0) == 1)
 		wait_end(cpu, now_ns - stint_ns);
 }
@@ -256,9 +289,12 @@ static __always_inline void switch_out(struct meter_cpu *cpu, struct task_struct
 	if (tid == 0 || !in_job_cached(cpu, prev))
 		return;
 	note = note_of(prev);
-	if (note == NULL)
+	if (note == NULL) {
 		sync_wanted = 1;
-	else if (__sync_lock_test_and_set(&note->waiting, 1) == 0)
+		return;
+	}
+	note->sum_exec_ns = prev->se.sum_exec_runtime;
+	if (__sync_lock_test_and_set(&note->waiting, 1) == 0)
 		wait_begin(cpu, now_ns);
 }
 
@@ -272,6 +308,9 @@ static __always_inline void switch_in(struct meter_cpu *cpu, struct task_struct 
 	cpu->tid = (__u32)next->pid;
 	cpu->switched_ns = now_ns;
 	cpu->running = 0;
+	/* next is judged anew.  A word that comes later bears an older stamp. */
+	if (cpu->moved_tid != 0)
+		__sync_lock_test_and_set(&cpu->moved_tid, 0);
 	if (next->pid == 0)
 		return;
 	if (in_job_cached(cpu, next)) {
@@ -283,6 +322,7 @@ static __always_inline void switch_in(struct meter_cpu *cpu, struct task_struct 
 	if (note == NULL)
 		return;
 	note->runs += 1;
+	note->sum_exec_ns = next->se.sum_exec_runtime;
 	/* Whoever was counted as waiting waits no more, also if it has left the job. */
 	if (__sync_lock_test_and_set(&note->waiting, 0) == 1)
 		wait_end(cpu, now_ns);
@@ -298,18 +338,31 @@ static __always_inline void switch_in(struct meter_cpu *cpu, struct task_struct 
 }
 
 /*
- * sched_switch's arguments after the third moved about in 5.18 and differ between
- * vendors: the first three are all we take.
+ * Neither prev nor next is of the job, and nothing is to be put right for them.
+ * prev was judged when it was switched in; if it has been moved since, there is a
+ * word of the iterator, or there will be one.
  */
-SEC("tp_btf/sched_switch")
-int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+static __always_inline bool are_strangers(const struct meter_cpu *cpu, struct task_struct *prev,
+					  struct task_struct *next)
 {
-	struct meter_cpu *cpu = this_cpu();
-	__u64 now_ns;
+	if (cpu->running != 0 || cpu->tid != (__u32)prev->pid)
+		return false;
+	if (cpu->switched_ns == 0 || *(volatile __u32 *)&cpu->moved_tid != 0)
+		return false;
+	/* Some note may say that next waits, or that it has a clock. */
+	if (*(volatile __u32 *)&sync_wanted != 0)
+		return false;
+	if (clocks_given != 0 && next->bpf_storage != NULL)
+		return false;
+	return is_stranger(cpu, next);
+}
 
-	if (cpu == NULL)
-		return 0;
-	now_ns = bpf_ktime_get_ns();
+/* Apart, so that it is not in the way of the many switches that do not come here. */
+static __noinline int of_the_job(struct meter_cpu *cpu, struct task_struct *prev, bool preempt,
+				 struct task_struct *next)
+{
+	__u64 now_ns = bpf_ktime_get_ns();
+
 	sequence_step(cpu);
 	switch_out(cpu, prev, preempt, now_ns);
 	switch_in(cpu, next, now_ns);
@@ -317,19 +370,37 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	return 0;
 }
 
+/*
+ * sched_switch's arguments after the third moved about in 5.18 and differ between
+ * vendors: the first three are all we take.
+ */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	struct meter_cpu *cpu = this_cpu();
+
+	if (cpu == NULL)
+		return 0;
+	if (!are_strangers(cpu, prev, next))
+		return of_the_job(cpu, prev, preempt, next);
+	cpu->tid = (__u32)next->pid;
+	return 0;
+}
+
+/* Strangers that another instance has notes of are as many as all its tasks. */
 static __always_inline int wakeup(struct task_struct *task)
 {
 	struct task_note *note;
 	struct meter_cpu *cpu;
 
-	note = note_of(task);
 	/* sched_wakeup comes also for a task that still runs: it only set a state. */
-	if (note == NULL || task->on_cpu)
+	if (task->bpf_storage == NULL || task->on_cpu)
 		return 0;
 	cpu = this_cpu();
 	if (cpu == NULL || !in_job_cached(cpu, task))
 		return 0;
-	if (__sync_lock_test_and_set(&note->waiting, 1) != 0)
+	note = note_of(task);
+	if (note == NULL || __sync_lock_test_and_set(&note->waiting, 1) != 0)
 		return 0;
 	sequence_step(cpu);
 	wait_begin(cpu, bpf_ktime_get_ns());
@@ -397,11 +468,13 @@ int BPF_PROG(on_attach, struct cgroup *to, const char *path, struct task_struct 
 	     bool threadgroup)
 {
 	bool is_in = in_job(task);
+	struct task_note *note = is_in ? note_make(task) : note_of(task);
 
-	if (!is_in && task->bpf_storage == NULL)
+	if (!is_in && note == NULL)
 		return 0;
-	if (is_in)
-		note_make(task);
+	/* What it has used elsewhere is not the job's. */
+	if (note != NULL)
+		note->sum_exec_ns = task->se.sum_exec_runtime;
 	if (task->on_cpu)
 		sync_running(task, is_in, bpf_ktime_get_ns());
 	sync_wanted = 1;
@@ -434,15 +507,14 @@ int sync_tasks(struct bpf_iter__task *context)
 		return 0;
 	runs = *(volatile __u32 *)&note->runs;
 	now_ns = bpf_ktime_get_ns();
+	if (!is_in && __sync_lock_test_and_set(&note->waiting, 0) == 1)
+		wait_end(own, now_ns);
 	if (task->on_cpu) {
 		sync_running(task, is_in, now_ns);
 		return 0;
 	}
-	if (!is_in) {
-		if (__sync_lock_test_and_set(&note->waiting, 0) == 1)
-			wait_end(own, now_ns);
+	if (!is_in)
 		return 0;
-	}
 	if (task->__state != TASK_RUNNING || task->on_rq == 0)
 		return 0;
 	if (__sync_lock_test_and_set(&note->waiting, 1) == 0)
@@ -488,6 +560,7 @@ int clock_register(struct bpf_iter__task *context)
 	clock->accumulated_ns = 0;
 	clock->started_ns = 0;
 	note->clock_one = slot + 1;
+	clocks_given = 1;
 	registered += 1;
 	return 0;
 }

@@ -12,7 +12,8 @@
 /* Enough for the threads of any worker; one page of slots holds 64 of them. */
 #define METER_CLOCKS_MAX 1024
 
-#define METER_SEEN 4 /* a power of two: the verifier wants a mask, not a division */
+#define METER_SEEN_BITS 2
+#define METER_SEEN	(1 << METER_SEEN_BITS)
 
 /* In meter_cpu.running: these bits, and 1 + the slot of the running thread's clock. */
 #define METER_RUNS_JOB	    0x80000000u
@@ -20,9 +21,14 @@
 #define METER_RUNS_CLOCK    0x3fffffffu
 
 /*
- * One CPU's account of the job.  The first line belongs to the scheduler hooks
- * running on that CPU, the second to the agent's iterator, which corrects what
- * no hook can see: a task that was moved into or out of the job while it ran.
+ * One CPU's account of the job.  The first two lines belong to the scheduler hooks
+ * running on that CPU, the third and moved_tid to the agent's iterator, which corrects
+ * what no hook can see: a task that was moved into or out of the job while it ran.
+ *
+ * The first line is all that a switch between two strangers touches, and most are
+ * such: with many jobs on a machine, those of all the others.  It changes tid alone,
+ * outside the sequence, and only where the line says that nobody of the job runs and
+ * that the iterator has nothing to say.
  *
  * on_cpu_ns is the kernel's own account of the stints that have ended; the
  * reader adds the running one by the clock, from switched_ns to now.
@@ -33,29 +39,30 @@
  * CPU's waiting may be negative: tasks enter on one CPU and leave on another.
  */
 struct meter_cpu {
-	__u64 sequence;    /* odd while the fields below change */
+	__u32 tid;         /* who runs now, of any job */
+	__u32 running;     /* METER_RUNS_JOB, METER_RUNS_REALTIME, clock */
+	__u64 switched_ns; /* when it was switched in, or a while before; 0: before the hooks */
+	__u32 moved_tid;   /* whose membership is moved_in since moved_ns; 0: nobody's */
+	/* Which cgroups below the job's level the hooks found in the job. */
+	__u32 seen_in; /* bit i: seen_id[i] is in it */
+	__u64 seen_job;
+	__u64 seen_id[METER_SEEN];
+
+	__u64 sequence;    /* odd while this line or more than tid in the first changes */
 	__u64 on_cpu_ns;   /* stints that have ended */
-	__u64 switched_ns; /* when who runs now was switched in; 0: before the hooks */
-	__u64 sum_exec_ns; /* its sum_exec_runtime then, if it is of the job */
+	__u64 realtime_ns; /* part of on_cpu_ns */
+	__u64 sum_exec_ns; /* at switched_ns its sum_exec_runtime, if it is of the job */
 	__s64 wait_sum_ns;
 	__s64 waiting;
 	__u64 switches;    /* times a task of the job was switched in */
-	__u32 tid;         /* who runs now, of any job */
-	__u32 running;     /* METER_RUNS_JOB, METER_RUNS_REALTIME, clock */
+	__u64 padding;
 
-	__u64 moved_ns;    /* since when moved_tid's membership is moved_in */
-	__u32 moved_tid;   /* 0: nobody */
+	__u64 moved_ns;
 	__u32 moved_in;
-	__u64 padding[6];
-
-	/* Which cgroups below the job's level the hooks found in the job. */
-	__u64 seen_job;
-	__u64 seen_in; /* bit i: seen_id[i] is in it */
-	__u64 seen_id[METER_SEEN];
-	__u64 realtime_ns;   /* the hooks' own as well: part of on_cpu_ns */
-	__u64 seen_padding;
+	__u32 moved_padding[13];
 };
 _Static_assert(sizeof(struct meter_cpu) == 192, "whole cache lines");
+_Static_assert(__builtin_offsetof(struct meter_cpu, sequence) == 64, "strangers: one line");
 
 /*
  * A training thread's on-CPU clock: the kernel's thread clock as of the last

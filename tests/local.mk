@@ -37,6 +37,7 @@ check_LIBRARIES += %D%/libisobartest.a
 	%D%/load.c %D%/load.h \
 	%D%/pagetable.c %D%/pagetable.h \
 	%D%/promise.c %D%/promise.h \
+	%D%/switchtime.c %D%/switchtime.h \
 	%D%/test.c %D%/test.h \
 	%D%/tracked.c %D%/tracked.h \
 	%D%/vectorfield.c %D%/vectorfield.h \

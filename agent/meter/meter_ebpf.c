@@ -32,7 +32,11 @@ struct meter_ebpf {
 	const volatile struct meter_cpu *cpus;
 	size_t cpus_bytes;
 	uint32_t cpu_count;
+	uint64_t synced_ns; /* when all tasks were visited last */
 };
+
+/* How often all tasks are visited anyhow: no hook is called for some rare moves. */
+#define SYNC_NS 60000000000u
 
 /* What libbpf complained of while a program was loaded: shown once, if that fails. */
 static struct {
@@ -310,16 +314,25 @@ static uint64_t read_once(const struct meter_ebpf *ebpf, struct meter_reading *r
 	return now_ns - before_ns;
 }
 
-void meter_ebpf_read(struct meter_ebpf *ebpf, struct meter_reading *ret_reading)
+static void visit_tasks(struct meter_ebpf *ebpf)
 {
 	volatile struct meter_bpf__bss *shared = ebpf->skeleton->bss;
+	uint64_t now_ns = clock_now_ns();
 
-	if (shared->sync_wanted != 0) {
-		shared->sync_wanted = 0;
-		/* If it fails the hooks find these tasks when they next switch. */
-		if (run_iterator(ebpf->sync) < 0)
-			log_debug("meter: cannot visit the job's tasks");
-	}
+	if (shared->sync_wanted == 0 && now_ns - ebpf->synced_ns < SYNC_NS)
+		return;
+	ebpf->synced_ns = now_ns;
+	shared->sync_wanted = 0;
+	if (run_iterator(ebpf->sync) == 0)
+		return;
+	/* Until it succeeds the hooks find these tasks when they next switch. */
+	shared->sync_wanted = 1;
+	log_debug("meter: cannot visit the job's tasks");
+}
+
+void meter_ebpf_read(struct meter_ebpf *ebpf, struct meter_reading *ret_reading)
+{
+	visit_tasks(ebpf);
 	/* Preempted in between, it would be a picture of two moments: once more then. */
 	for (int tries = 0; tries < 4; tries++)
 		if (read_once(ebpf, ret_reading) < 50000)

@@ -23,8 +23,9 @@ bench_programs += %D%/clock %D%/promise
 %C%_promise_SOURCES = %D%/promise.c $(bench_common)
 %C%_clock_SOURCES = %D%/clock.c $(bench_common)
 if WITH_EBPF
-bench_programs += %D%/bpf
+bench_programs += %D%/bpf %D%/strangers
 %C%_bpf_SOURCES = %D%/bpf.c $(bench_common)
+%C%_strangers_SOURCES = %D%/strangers.c $(bench_common)
 endif
 endif
 

@@ -4,13 +4,10 @@
  */
 #include "config.h"
 
-#include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -21,6 +18,7 @@
 #include "agent/control/control.h"
 #include "agent/net/curve.h"
 #include "tests/demo/processes.h"
+#include "tests/switchtime.h"
 #include "tests/system/stage.h"
 #include "tests/test.h"
 
@@ -184,48 +182,6 @@ static double cpu_s(pid_t pid)
 	return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }
 
-static double used_us(int who)
-{
-	struct rusage usage;
-
-	ck_assert_int_eq(getrusage(who, &usage), 0);
-	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e6 +
-	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-}
-
-/* CPU time of a switch to another process and what comes with it: a byte to and fro. */
-static double switch_us(void)
-{
-	const unsigned turns = 20000;
-	double before_us = used_us(RUSAGE_SELF) + used_us(RUSAGE_CHILDREN);
-	int there[2], back[2];
-	cpu_set_t cpus, one;
-	char byte = 0;
-
-	ck_assert_int_eq(pipe2(there, O_CLOEXEC) + pipe2(back, O_CLOEXEC), 0);
-	ck_assert_int_eq(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
-	CPU_ZERO(&one);
-	CPU_SET(0, &one);
-	(void)sched_setaffinity(0, sizeof(one), &one);
-	pid_t child = fork();
-	for (unsigned i = 0; i < turns && child == 0; i++)
-		if (read(there[0], &byte, 1) != 1 || write(back[1], &byte, 1) != 1)
-			_exit(1);
-	if (child == 0)
-		_exit(0);
-	for (unsigned i = 0; i < turns; i++) {
-		ck_assert_int_eq(write(there[1], &byte, 1), 1);
-		ck_assert_int_eq(read(back[0], &byte, 1), 1);
-	}
-	ck_assert_int_eq(waitpid(child, NULL, 0), child);
-	(void)sched_setaffinity(0, sizeof(cpus), &cpus);
-	for (unsigned i = 0; i < 2; i++) {
-		close(there[i]);
-		close(back[i]);
-	}
-	return (used_us(RUSAGE_SELF) + used_us(RUSAGE_CHILDREN) - before_us) / (2 * turns);
-}
-
 static void measure(void)
 {
 	uint64_t rss_most = 0, rss_sum = 0;
@@ -328,12 +284,12 @@ static void gather(unsigned count, unsigned star)
 		make(i);
 	for (unsigned i = 0; i < count; i++)
 		write_conf(i);
-	double from_s = now_s(), alone_us = switch_us();
+	double from_s = now_s(), alone_us = switchtime_us();
 	for (unsigned i = 0; i < count; i++)
 		start(i);
 	wait_all_up();
 	printf("# %u instances: all up after %.1f s; a switch takes %.1f us of CPU time, %.1f "
-	       "without them\n", count, now_s() - from_s, switch_us(), alone_us);
+	       "without them\n", count, now_s() - from_s, switchtime_us(), alone_us);
 	fflush(stdout);
 }
 
