@@ -17,6 +17,7 @@
 #include "agent/base/loop.h"
 #include "agent/base/sandbox.h"
 #include "agent/base/service.h"
+#include "agent/base/user.h"
 #include "agent/control/control.h"
 #include "agent/train/blas.h"
 #include "agent/train/coordinator_conf.h"
@@ -207,6 +208,28 @@ static int add_source(struct coordinator *coordinator, struct loop_source *sourc
 	return r < 0 ? error_errno(reterr, r, "event loop") : 0;
 }
 
+/*
+ * What root alone may do comes first: the key may be nobody else's to read, and nobody
+ * else may make a directory where the defaults are.
+ */
+static int become_user(struct coordinator *coordinator, struct error *reterr)
+{
+	const struct cconf *conf = &coordinator->conf;
+	int r = curve_secret_read(conf->secret_key, &coordinator->keypair, reterr);
+
+	if (r < 0 || geteuid() != 0)
+		return r;
+	if (conf->user[0] == '\0') {
+		log_warn("running as root, which nothing here needs: set user in '%s', or start it "
+			 "as another user", coordinator->options.file);
+		return 0;
+	}
+	r = user_make_directory(conf->state_directory, 0755, "user", conf->user, reterr);
+	if (r == 0)
+		r = user_make_directory(conf->run_directory, 0755, "user", conf->user, reterr);
+	return r == 0 ? user_become("user", conf->user, reterr) : r;
+}
+
 /* Before the first thread and the first byte from elsewhere. */
 static void give_up_privileges(const struct cconf *conf)
 {
@@ -217,7 +240,7 @@ static void give_up_privileges(const struct cconf *conf)
 	struct error error = { 0 };
 
 	/* Without a group of its own the control socket changes no owner. */
-	if (conf->control_group[0] != '\0')
+	if (conf->control_group[0] != '\0' && geteuid() == 0)
 		config.capabilities = SANDBOX_CAPABILITY(CAP_CHOWN);
 	if (conf->sandbox && sandbox_enter(&config, &error) < 0)
 		log_warn("sandbox: %s; going on without that protection", error.text);
@@ -232,8 +255,6 @@ static int open_all(struct coordinator *coordinator, struct error *reterr)
 
 	if (r == 0)
 		r = add_source(coordinator, &coordinator->timer, timer_open(), on_timer, reterr);
-	if (r == 0)
-		r = curve_secret_read(conf->secret_key, &coordinator->keypair, reterr);
 	if (r == 0)
 		r = dataset_open(conf->data, DATASET_TEST, &coordinator->test, reterr);
 	if (r == 0) {
@@ -345,10 +366,12 @@ int main(int argc, char **argv)
 		       coordinator.conf.workers_count);
 		return EXIT_SUCCESS;
 	}
-	give_up_privileges(&coordinator.conf);
-	openblas_set_num_threads(1);
-
-	int r = open_all(&coordinator, &error);
+	int r = become_user(&coordinator, &error);
+	if (r == 0) {
+		give_up_privileges(&coordinator.conf);
+		openblas_set_num_threads(1);
+		r = open_all(&coordinator, &error);
+	}
 	if (r == 0) {
 		turn(&coordinator);
 		service_ready("training");

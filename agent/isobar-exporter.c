@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include <cap-ng.h>
 #include <errno.h>
 #include <getopt.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -16,6 +14,7 @@
 #include "agent/base/loop.h"
 #include "agent/base/sandbox.h"
 #include "agent/base/service.h"
+#include "agent/base/user.h"
 #include "agent/export/http.h"
 #include "agent/export/page.h"
 #include "agent/export/watch.h"
@@ -116,27 +115,6 @@ static int parse_options(int argc, char **argv, struct options *options)
 	}
 	options->watch.sockets = options->sockets;
 	return good ? 0 : 1 + 2;
-}
-
-/* Nothing here needs root, and what reads from the network must not be it. */
-static int drop_root(const char *name, struct error *reterr)
-{
-	if (geteuid() == 0) {
-		const struct passwd *user = getpwnam(name);
-
-		if (user == NULL)
-			return error_set(reterr, -ENOENT,
-					 "--user: there is no user '%s' on this host to become; "
-					 "make it, or name another", name);
-		if (user->pw_uid == 0)
-			return error_set(reterr, -EPERM, "--user: '%s' is root: it must not be",
-					 name);
-		capng_clear(CAPNG_SELECT_BOTH);
-		if (capng_change_id((int)user->pw_uid, (int)user->pw_gid,
-				    CAPNG_INIT_SUPP_GRP | CAPNG_CLEAR_BOUNDING) != 0)
-			return error_set(reterr, -EPERM, "become user '%s'", name);
-	}
-	return 0;
 }
 
 /* What it has by now is all that it needs: no program is started, no file written. */
@@ -254,7 +232,8 @@ static int open_all(struct exporter *exporter, struct error *reterr)
 		.fn = on_request,
 		.context = exporter,
 	};
-	int r = drop_root(exporter->options.user, reterr);
+	/* Nothing here needs root, and what reads from the network must not be it. */
+	int r = user_become("--user", exporter->options.user, reterr);
 
 	if (r < 0)
 		return r;

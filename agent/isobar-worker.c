@@ -17,6 +17,7 @@
 #include "agent/base/log.h"
 #include "agent/base/loop.h"
 #include "agent/base/sandbox.h"
+#include "agent/base/user.h"
 #include "agent/net/curve.h"
 #include "agent/track/track.h"
 #include "agent/train/blas.h"
@@ -408,6 +409,17 @@ static int host(struct worker *worker, struct error *reterr)
 	return r == 0 && worker->track != NULL ? track_outcome(worker->track, reterr) : r;
 }
 
+/* By hand: isobard and isobar-coordinator start it as whom it is to be. */
+static int become_user(const struct worker_options *options, struct error *reterr)
+{
+	if (options->user != NULL)
+		return user_become("--user", options->user, reterr);
+	if (geteuid() == 0 && !options->evaluate)
+		log_warn("running as root, which nothing here needs: give --user NAME, or start it "
+			 "as another user");
+	return 0;
+}
+
 /* Before the first thread and the first byte from elsewhere; a user's task is bound by it, too. */
 static void give_up_privileges(const struct worker_options *options)
 {
@@ -433,10 +445,13 @@ int main(int argc, char **argv)
 		return status - 1;
 	if (worker.options.verbose)
 		log_init(LOG_DEBUG, getenv("JOURNAL_STREAM") != NULL);
-	give_up_privileges(&worker.options);
-	/* The threads are ours: BLAS must not bring more. */
-	openblas_set_num_threads(1);
-	int r = worker.options.evaluate ? evaluate(&worker, &error) : host(&worker, &error);
+	int r = become_user(&worker.options, &error);
+	if (r == 0) {
+		give_up_privileges(&worker.options);
+		/* The threads are ours: BLAS must not bring more. */
+		openblas_set_num_threads(1);
+		r = worker.options.evaluate ? evaluate(&worker, &error) : host(&worker, &error);
+	}
 	if (r < 0)
 		log_error("isobar-worker: %s", error.text[0] != '\0' ? error.text : strerror(-r));
 	close_all(&worker);

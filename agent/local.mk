@@ -32,6 +32,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/base/sandbox.c %D%/base/sandbox.h \
 	%D%/base/sandbox_calls.c %D%/base/sandbox_calls.h \
 	%D%/base/service.c %D%/base/service.h \
+	%D%/base/user.c %D%/base/user.h \
 	%D%/base/wholefile.c %D%/base/wholefile.h \
 	%D%/cgroup/cgroup.c %D%/cgroup/cgroup.h %D%/cgroup/cgroup_internal.h \
 	%D%/cgroup/cgroup_create.c \

@@ -54,6 +54,7 @@ struct cconf {
 	char state_directory[CCONF_PATH_BYTES];
 	char run_directory[CCONF_PATH_BYTES];
 	char control_group[CCONF_NAME_BYTES];
+	char user[CCONF_NAME_BYTES]; /* empty: who it is */
 	int log_level; /* enum cconf_log_level */
 	bool sandbox;
 

@@ -57,6 +57,11 @@ static const struct confutil_option options[] = {
 		       "default: root only",
 	},
 	{
+		.section = "", .name = "user", .type = CONFUTIL_NAME, AT(user),
+		.doc = "whom it becomes when it was started as root; default: it stays root, and "
+		       "says so",
+	},
+	{
 		.section = "", .name = "log-level", .type = CONFUTIL_CHOICE,
 		.choices = "error|warning|info|debug", .initial = "info", AT(log_level),
 		.doc = "what is logged",

@@ -18,13 +18,13 @@ static void usage(FILE *file)
 	fputs(
 	    "usage: isobar-worker --coordinator tcp://ADDRESS:PORT --coordinator-key KEY|FILE\n"
 	    "                     --key FILE --name NAME --data DATA [--threads N]\n"
-	    "                     [--share CPU] [--task FILE] [--task-limit TIME] [--no-sandbox]\n"
-	    "                     [--verbose]\n"
+	    "                     [--share CPU] [--task FILE] [--task-limit TIME] [--user NAME]\n"
+	    "                     [--no-sandbox] [--verbose]\n"
 	    "       isobar-worker --plan FILE --listen tcp://ADDRESS:PORT\n"
 	    "                     --neighbour NAME,tcp://ADDRESS:PORT,KEY|FILE ...\n"
 	    "                     --key FILE --name NAME --data DATA [--threads N]\n"
-	    "                     [--share CPU] [--state-directory FOLDER] [--no-sandbox]\n"
-	    "                     [--verbose]\n"
+	    "                     [--share CPU] [--state-directory FOLDER] [--user NAME]\n"
+	    "                     [--no-sandbox] [--verbose]\n"
 	    "       isobar-worker --evaluate --task FILE --data FOLDER [--task-limit TIME]\n"
 	    "\n"
 	    "Hosts the training threads of one node.  isobard starts it; it also runs alone.\n"
@@ -44,6 +44,7 @@ static void usage(FILE *file)
 	    "0.5cpu\n"
 	    "  --task FILE                       a task of your own, isobar-task(3)\n"
 	    "  --task-limit TIME                 CPU time for one call of it (default: 60s)\n"
+	    "  --user NAME                       who to become if started as root\n"
 	    "  --evaluate                        as isobar-coordinator starts it for a task\n"
 	    "  --no-sandbox                      may start programs and make any system call\n"
 	    "  --verbose                         say more\n"
@@ -151,6 +152,7 @@ static const struct option table[] = {
 	{ "share", required_argument, NULL, 's' },
 	{ "task", required_argument, NULL, 'T' },
 	{ "task-limit", required_argument, NULL, 'l' },
+	{ "user", required_argument, NULL, 'u' },
 	{ "evaluate", no_argument, NULL, 'e' },
 	{ "no-sandbox", no_argument, NULL, 'x' },
 	{ "verbose", no_argument, NULL, 'v' },
@@ -197,6 +199,7 @@ int worker_options_parse(int argc, char **argv, struct worker_options *ret_optio
 				return 1 + 2;
 			}
 			break;
+		case 'u': options.user = optarg; break;
 		case 'e': options.evaluate = true; break;
 		case 'x': options.no_sandbox = true; break;
 		case 'v': options.verbose = true; break;

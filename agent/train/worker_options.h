@@ -15,6 +15,7 @@ struct worker_options {
 	const char *name;
 	const char *data;
 	const char *task; /* NULL: no user's task */
+	const char *user; /* whom it becomes if it is root; NULL: who it is */
 	uint32_t threads;
 	uint64_t share_ucpu; /* 0: not given */
 	uint64_t task_limit_ns;

@@ -132,3 +132,27 @@ srw-rw-rw- me control
 	end_well $pid
 	train_as me
 done
+grep -q 'running as root' log && warned=yes || warned=no
+command='a coordinator that nobody named a user for'
+[ "$warned" = "$([ "$(id -u)" = 0 ] && echo yes || echo no)" ] || complain "$(cat log)"
+
+# Who is root becomes somebody else, once the key is read, which is still root's.
+if [ "$(id -u)" = 0 ] && id nobody >/dev/null 2>&1; then
+	train_as nobody 'user = nobody'
+	grep -q 'running as root' log && complain 'it still says that it is root'
+	echo 'user = root' >>train.conf
+	sed -i '/^user = nobody/d' train.conf
+	run "$agent/isobar-coordinator" -f train.conf
+	ends 1
+	err "isobar-coordinator: user: 'root' is root: it must not be"
+	sed -i 's/^user = root/user = no-such-user/' train.conf
+	run "$agent/isobar-coordinator" -f train.conf
+	ends 1
+	err "isobar-coordinator: user: there is no user 'no-such-user' on this host to become; make\
+ it, or name another"
+	run "$agent/isobar-worker" --user no-such-user --coordinator tcp://127.0.0.1:$port \
+		--coordinator-key keys/a.pub --key keys/a.key --name a --data data.svm
+	ends 1
+	err "isobar-worker: --user: there is no user 'no-such-user' on this host to become; make it,\
+ or name another"
+fi

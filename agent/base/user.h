@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef ISO_USER_H
+#define ISO_USER_H
+
+#include <sys/types.h>
+
+#include "agent/base/error.h"
+
+/*
+ * Whom a program becomes that was started as root and needs nothing of it.  option
+ * is what names the user, for messages: "--user", or a key of a configuration.
+ */
+
+/*
+ * Becomes that user, with its groups and without any capability, for good; who is not
+ * root stays who it is.  Before the first thread.  -ENOENT: there is none;
+ * -EPERM: it is root, or that is more than this process may.
+ */
+int user_become(const char *option, const char *name, struct error *reterr);
+
+/*
+ * directory_make() for a program that is going to become that user: where it makes
+ * the directory, that user owns it.  One that is there is left as it is.
+ */
+int user_make_directory(const char *path, mode_t mode, const char *option, const char *name,
+			struct error *reterr);
+
+#endif
