@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What the packages do at an upgrade, of Debian's and of RPM's, and at a purge, with a
+# What the packages do at an upgrade, a removal and a purge, of Debian's and of RPM's, with a
 # systemd that is played: tests/vm/packages.tap has a real one, and fewer ways to fail.
 set -eu
 # shellcheck source=tests/cli/expect.sh disable=SC2154
@@ -13,13 +13,17 @@ here_now() { # SCRIPT
 	sed -e "s,/etc/,$work/etc/,g" -e "s,/run/,$work/run/,g" -e "s,/var/lib/,$work/var/,g" \
 		-e "s,/usr/lib/,$work/lib/,g" >"$work/$1"
 }
-here_now debian <"$etc/debian/isobar.postinst"
-awk '/^%post$/ { inside = 1; next } /^[%#]/ { inside = 0 } inside' "$etc/rpm/isobar.spec" |
-	sed -e 's,%{_sysconfdir},/etc,g' -e 's,%{_sbindir}/,,g' -e 's,%%,%,g' | here_now rpm
-grep -q isobard "$work/rpm" || {
-	echo 'no %post in the spec?'
-	exit 1
+part_of_spec() { # HEAD SCRIPT
+	awk -v head="$1" '$0 == head { inside = 1; next } /^[%#]/ { inside = 0 } inside' \
+		"$etc/rpm/isobar.spec" | sed -e 's,%{_sysconfdir},/etc,g' -e 's,%{_sbindir}/,,g' \
+		-e 's,%{_tmpfilesdir},/usr/lib/tmpfiles.d,g' -e 's,%%,%,g' | here_now "$2"
+	grep -q isobar "$work/$2" || {
+		echo "no $1 in the spec?"
+		exit 1
+	}
 }
+here_now debian <"$etc/debian/isobar.postinst"
+part_of_spec %post rpm
 
 # A unit is a file with its main process; "refused" and "failing" are how the world is.
 cat >"$work/bin/systemctl" <<'END'
@@ -37,6 +41,7 @@ show)
 	shift 3
 	cat "units/$1"
 	;;
+stop) echo "stop $*" >>did ;;
 restart)
 	echo "restart $*" >>did
 	[ ! -e refused ] || exit 1
@@ -168,9 +173,41 @@ ends 0
 did ''
 no_order
 
-# Purges: what is empty goes, unless it is the other package's as well.
-here_now purge-isobar <"$etc/debian/isobar.postrm"
-here_now purge-coordinator <"$etc/debian/isobar-coordinator.postrm"
+# A removal ends those that run, and each does what its on-exit says.
+here_now removal-debian <"$etc/debian/isobar.prerm"
+part_of_spec %preun removal-rpm
+for how in debian rpm; do
+	gone=$([ $how = rpm ] && echo 0 || echo remove)
+	stays=$([ $how = rpm ] && echo 1 || echo upgrade)
+	world
+	touch "$work/run/isobar/a/keep-limit"
+	run sh "$work/removal-$how" "$stays"
+	ends 0
+	did ''
+	[ -e "$work/run/isobar/a/keep-limit" ] || complain 'an upgrade takes an order back'
+	run sh "$work/removal-$how" "$gone"
+	ends 0
+	err ''
+	did 'stop isobard@a.service isobard@b.service'
+	no_order
+	world
+	rm "$work/units"/*
+	run sh "$work/removal-$how" "$gone"
+	ends 0
+	err ''
+	did ''
+done
+
+# Purges, which for RPM a removal is: what is empty goes, unless it is the other package's
+# as well.
+here_now purge-debian-isobar <"$etc/debian/isobar.postrm"
+here_now purge-debian-coordinator <"$etc/debian/isobar-coordinator.postrm"
+part_of_spec %postun purge-rpm-isobar
+part_of_spec '%postun coordinator' purge-rpm-coordinator
+purge() { # PACKAGE
+	run sh "$work/purge-$how-$1" "$([ $how = rpm ] && echo 0 || echo purge)"
+	ends 0
+}
 installed() { # PACKAGES...
 	rm -rf "${work:?}/etc" "${work:?}/var" "${work:?}/lib"
 	mkdir -p "$work/lib/tmpfiles.d" "$work/etc/isobar/coordinator" "$work/var/isobar/coordinator" \
@@ -191,52 +228,51 @@ left() { # PATHS below the work directory
 	says tree "$(printf '%s\n' $1)"
 }
 
-installed isobar
-run sh "$work/purge-coordinator" purge
-ends 0
-err ''
-left 'etc/isobar etc/systemd/system/multi-user.target.wants/isobard@a.service var/isobar var/isobar-worker'
-rm "$work/lib/tmpfiles.d/isobar.conf"
-run sh "$work/purge-isobar" purge
-ends 0
-err ''
-left ''
+for how in debian rpm; do
+	installed isobar
+	purge coordinator
+	err ''
+	left 'etc/isobar etc/systemd/system/multi-user.target.wants/isobard@a.service var/isobar var/isobar-worker'
+	rm "$work/lib/tmpfiles.d/isobar.conf"
+	purge isobar
+	err ''
+	left ''
 
-installed isobar-coordinator
-rmdir "$work/etc/isobar/coordinator" "$work/var/isobar/coordinator"
-run sh "$work/purge-isobar" purge
-ends 0
-err ''
-left 'etc/isobar etc/systemd/system/multi-user.target.wants/isobar-coordinator@a.service var/isobar'
-rm "$work/lib/tmpfiles.d/isobar-coordinator.conf"
-run sh "$work/purge-coordinator" purge
-ends 0
-err ''
-left ''
+	installed isobar-coordinator
+	rmdir "$work/etc/isobar/coordinator" "$work/var/isobar/coordinator"
+	purge isobar
+	err ''
+	left 'etc/isobar etc/systemd/system/multi-user.target.wants/isobar-coordinator@a.service var/isobar'
+	rm "$work/lib/tmpfiles.d/isobar-coordinator.conf"
+	purge coordinator
+	err ''
+	left ''
 
-# Nothing that somebody has made is deleted.
-installed
-mkdir "$work/var/isobar/a"
-for file in etc/isobar/a.conf etc/isobar/coordinator/run.conf var/isobar/a/journal \
-	var/isobar/coordinator/checkpoint var/isobar-worker/model; do
-	: >"$work/$file"
-done
-run sh "$work/purge-coordinator" purge
-ends 0
-err "isobar-coordinator: $work/var/isobar/coordinator is not empty and stays
+	# Nothing that somebody has made is deleted.
+	installed
+	mkdir "$work/var/isobar/a"
+	for file in etc/isobar/a.conf etc/isobar/coordinator/run.conf var/isobar/a/journal \
+		var/isobar/coordinator/checkpoint var/isobar-worker/model; do
+		: >"$work/$file"
+	done
+	purge coordinator
+	err "isobar-coordinator: $work/var/isobar/coordinator is not empty and stays
 isobar-coordinator: $work/etc/isobar/coordinator is not empty and stays"
-run sh "$work/purge-isobar" purge
-ends 0
-err "isobar: $work/var/isobar-worker is not empty and stays
+	purge isobar
+	err "isobar: $work/var/isobar-worker is not empty and stays
 isobar: $work/var/isobar is not empty and stays; journals in it own a part of their cluster's budget
 isobar: $work/etc/isobar is not empty and stays"
-[ -f "$work/var/isobar/a/journal" ] || complain 'a share is lost'
+	[ -f "$work/var/isobar/a/journal" ] || complain 'a share is lost'
+done
 
-# A removal is no purge.
+# A removal is no purge, and an upgrade no removal.
 installed
 for package in isobar coordinator; do
-	run sh "$work/purge-$package" remove
+	run sh "$work/purge-debian-$package" remove
+	ends 0
+	err ''
+	run sh "$work/purge-rpm-$package" 1
 	ends 0
 	err ''
 done
-[ -d "$work/var/isobar/coordinator" ] || complain 'a removal deletes directories'
+[ -d "$work/var/isobar/coordinator" ] || complain 'directories are gone'
