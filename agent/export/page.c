@@ -127,8 +127,9 @@ static void write_row(FILE *out, const json_t *status, unsigned index)
 
 static void write_verdict(FILE *out, const struct verdict *verdict)
 {
-	static const char *const classes[] = { "good", "note", "bad" };
+	static const char *const classes[] = { "good", "note", "note", "bad" };
 	static const char *const words[] = { "audit: proven", "audit: partial",
+					     "audit: budget change under way",
 					     "audit: not proven" };
 
 	fputs("<div class=\"head\"><h2>cluster ", out);
@@ -152,7 +153,7 @@ static void write_verdict(FILE *out, const struct verdict *verdict)
 			verdict->nodes);
 	if (verdict->why_count == 0)
 		return;
-	fputs("<div class=\"why bad\">", out);
+	fprintf(out, "<div class=\"why %s\">", classes[verdict->result]);
 	for (unsigned i = 0; i < verdict->why_count; i++) {
 		fputs("<p>", out);
 		html_text(out, verdict->why[i]);

@@ -36,6 +36,7 @@ const char *verdict_name(enum verdict_result result)
 	switch (result) {
 	case VERDICT_PROVEN: return "proven";
 	case VERDICT_PARTIAL: return "partial";
+	case VERDICT_CHANGING: return "changing";
 	case VERDICT_BROKEN: return "broken";
 	}
 	return "broken";
@@ -132,23 +133,36 @@ static void judge(const struct audit *audit, struct verdict *verdict)
 	}
 }
 
-/* What the nodes were told; during a change they were told different ones. */
+/*
+ * The greatest that a node was told.  The registry tells an increase before anybody may use it,
+ * and a decrease once what is to go has been given up: between the two the nodes were
+ * told different ones, and own no more than the greatest.
+ */
 static void take_budget(struct audit *audit, struct verdict *verdict)
 {
+	const struct status_ledger *least = NULL, *most = NULL;
+
 	for (unsigned i = 0; i < audit->count; i++) {
-		const struct iso_record *record = &audit->ledgers[i].snapshot.record;
+		const struct status_ledger *ledger = &audit->ledgers[i];
+		const struct iso_record *record = &ledger->snapshot.record;
 
 		if (record->gen == 0 || record->halt == ISO_HALT_LEFT)
 			continue;
-		if (verdict->budget_ucpu == 0)
-			verdict->budget_ucpu = record->budget_ucpu;
-		if (record->budget_ucpu == verdict->budget_ucpu)
-			continue;
-		verdict->result = VERDICT_BROKEN;
-		say(verdict, "%s was told a budget of %.6f, others %.6f", audit->ledgers[i].node,
-		    (double)record->budget_ucpu / 1e6, (double)verdict->budget_ucpu / 1e6);
+		if (least == NULL || record->budget_ucpu < least->snapshot.record.budget_ucpu)
+			least = ledger;
+		if (most == NULL || record->budget_ucpu > most->snapshot.record.budget_ucpu)
+			most = ledger;
 	}
+	if (most == NULL)
+		return;
+	verdict->budget_ucpu = most->snapshot.record.budget_ucpu;
 	audit->terms = (struct iso_audit_terms){ .budget_ucpu = verdict->budget_ucpu };
+	if (least->snapshot.record.budget_ucpu == verdict->budget_ucpu)
+		return;
+	verdict->result = VERDICT_CHANGING;
+	say(verdict, "budget change under way: %s was told %.6f CPU, %s %.6f", least->node,
+	    (double)least->snapshot.record.budget_ucpu / 1e6, most->node,
+	    (double)verdict->budget_ucpu / 1e6);
 }
 
 static void audit_cluster(struct audit *audit, struct verdict *verdict, uint64_t deadline_ns)

@@ -11,7 +11,8 @@
  * What can be proven of the sum share + in flight = budget with the ledgers of this
  * machine alone: all of it where a whole cluster runs here, else that these
  * nodes keep to the rules.  lib/ledger/audit.h has the proof.  What needs the
- * registry (budget changes and burials under way) is left to isobarctl audit -c.
+ * registry (a budget change under way, of which no more is judged than that no
+ * budget is exceeded that a node was told, and burials) is left to isobarctl audit -c.
  */
 
 #define VERDICT_CLUSTERS_MAX 16
@@ -22,6 +23,7 @@
 enum verdict_result {
 	VERDICT_PROVEN,
 	VERDICT_PARTIAL, /* nothing is wrong here; other nodes of the cluster are elsewhere */
+	VERDICT_CHANGING, /* the same, and not all have been told the same budget: why has it */
 	VERDICT_BROKEN,	 /* something is, or is under way: why has it */
 };
 
@@ -45,7 +47,7 @@ struct verdicts {
  */
 void verdicts_make(struct collect *ledgers, uint64_t timeout_ns, struct verdicts *ret_verdicts);
 
-/* "proven", "partial", "broken". */
+/* "proven", "partial", "changing", "broken". */
 const char *verdict_name(enum verdict_result result);
 
 /* As metrics (agent/export/metrics.h), by the label cluster. */

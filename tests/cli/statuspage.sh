@@ -35,6 +35,35 @@ get /metrics
 line 'isobar_audit{cluster="lab",result="partial"} 1'
 end_exporter
 
+# The budget grows or shrinks, and not all have been told yet: nothing exceeds the greatest.
+told() { # NODE UCPU
+	sed -i "s/\"budget_ucpu\": [0-9]*/\"budget_ucpu\": $2/" "$run_directory/$1/ledger.json"
+}
+told c 1700000
+begin --run-directory "$run_directory"
+get /
+has 'audit: budget change under way'
+has 'budget change under way: a was told 1.500000 CPU, c 1.700000'
+get /metrics
+line 'isobar_audit{cluster="lab",result="changing"} 1'
+line 'isobar_audit{cluster="lab",result="broken"} 0'
+line 'isobar_audit_budget_cpus{cluster="lab"} 1.7'
+end_exporter
+# More than even that is not what a change looks like.
+told a 1300000
+told b 1300000
+told c 1400000
+begin --run-directory "$run_directory"
+get /
+has 'audit: not proven'
+get /metrics
+line 'isobar_audit{cluster="lab",result="broken"} 1'
+line 'isobar_audit{cluster="lab",result="changing"} 0'
+end_exporter
+for node in a b c; do
+	told $node 1500000
+done
+
 # One that owns more than its counters give.
 sed -i 's/"share_ucpu": 320000/"share_ucpu": 420000/' "$run_directory/a/ledger.json"
 begin --run-directory "$run_directory"
