@@ -26,6 +26,7 @@
 struct client {
 	struct MHD_Connection *connection;
 	uint64_t since_ns;
+	struct in6_addr from;
 	bool is_ended; /* by us; the library learns it from the socket */
 };
 
@@ -125,6 +126,54 @@ static void on_complaint(void *context, const char *format, va_list ap)
 	log_debug("http: %s", text);
 }
 
+/* IPv4 as IPv6 writes it. */
+static struct in6_addr address_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+	    MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	const struct sockaddr *address = info != NULL ? info->client_addr : NULL;
+	struct in6_addr from = IN6ADDR_ANY_INIT;
+
+	if (address != NULL && address->sa_family == AF_INET6) {
+		from = ((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+	} else if (address != NULL && address->sa_family == AF_INET) {
+		from.s6_addr[10] = from.s6_addr[11] = 0xff;
+		memcpy(&from.s6_addr[12],
+		       &((const struct sockaddr_in *)(const void *)address)->sin_addr, 4);
+	}
+	return from;
+}
+
+static void hang_up(struct client *client)
+{
+	const union MHD_ConnectionInfo *info =
+	    MHD_get_connection_info(client->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	if (info != NULL)
+		(void)shutdown(info->connect_fd, SHUT_RDWR);
+	client->is_ended = true;
+}
+
+/* Who holds connections does not keep out others at the same address. */
+static void make_room(struct http *http, const struct client *newest)
+{
+	struct client *oldest = NULL;
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < HTTP_CLIENTS_MAX; i++) {
+		struct client *client = &http->clients[i];
+
+		if (client->connection == NULL || client->is_ended ||
+		    memcmp(&client->from, &newest->from, sizeof(client->from)) != 0)
+			continue;
+		count++;
+		if (client != newest && (oldest == NULL || client->since_ns < oldest->since_ns))
+			oldest = client;
+	}
+	if (count > HTTP_SAME_MAX && oldest != NULL)
+		hang_up(oldest);
+}
+
 static void on_connection(void *context, struct MHD_Connection *connection, void **ret_client,
 			  enum MHD_ConnectionNotificationCode code)
 {
@@ -141,8 +190,10 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
 		http->clients[i] = (struct client){
 			.connection = connection,
 			.since_ns = clock_now_ns(),
+			.from = address_of(connection),
 		};
 		*ret_client = &http->clients[i];
+		make_room(http, &http->clients[i]);
 		return;
 	}
 }
@@ -176,11 +227,7 @@ static uint64_t end_slow(struct http *http)
 			next_ns = until_ns < next_ns ? until_ns : next_ns;
 			continue;
 		}
-		const union MHD_ConnectionInfo *info =
-		    MHD_get_connection_info(client->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-		if (info != NULL)
-			(void)shutdown(info->connect_fd, SHUT_RDWR);
-		client->is_ended = true;
+		hang_up(client);
 	}
 	return next_ns;
 }
@@ -320,8 +367,9 @@ int http_open(const struct http_config *config, struct loop *loop, struct http *
 		    MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, http,
 		    MHD_OPTION_EXTERNAL_LOGGER, on_complaint, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
 		    MHD_OPTION_CONNECTION_LIMIT, HTTP_CLIENTS_MAX,
-		    MHD_OPTION_PER_IP_CONNECTION_LIMIT, HTTP_SAME_MAX, MHD_OPTION_NOTIFY_CONNECTION,
-		    on_connection, http, MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
+		    MHD_OPTION_PER_IP_CONNECTION_LIMIT, HTTP_SAME_MAX + HTTP_SAME_MORE,
+		    MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
+		    MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
 		    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_MEMORY_BYTES,
 		    MHD_OPTION_CONNECTION_TIMEOUT, HTTP_SILENCE_S, MHD_OPTION_END);
 		r = http->daemon != NULL ? watch(http, reterr)

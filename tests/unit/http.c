@@ -84,19 +84,25 @@ static void serve(struct fixture *fixture, uint64_t for_ns)
 }
 
 /* A client with a small buffer, who does not block. */
-static int dial(const struct fixture *fixture)
+static int dial_from(const struct fixture *fixture, in_addr_t from)
 {
 	static const int bytes = 4096;
-	struct sockaddr_in address = { .sin_family = AF_INET };
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(from) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)), 0);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	const char *port = strrchr(http_address(fixture->http), ':') + 1;
 	address.sin_port = htons((uint16_t)strtoul(port, NULL, 10));
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	return fd;
+}
+
+static int dial(const struct fixture *fixture)
+{
+	return dial_from(fixture, INADDR_LOOPBACK);
 }
 
 static void say(int fd, const char *text)
@@ -281,30 +287,59 @@ START_TEST(slow_readers_do_not_take_all_memory)
 }
 END_TEST
 
-/* As many as there may be from one address, and no more until one goes. */
+/* Who holds connections keeps out neither others there nor those elsewhere. */
 START_TEST(one_address_does_not_take_all)
 {
 	struct fixture fixture;
-	int fds[HTTP_SAME_MAX], late;
+	int fds[HTTP_SAME_MAX], elsewhere, late;
 	char text[512];
 
 	open_fixture(&fixture, 3, 0);
-	for (unsigned i = 0; i < HTTP_SAME_MAX; i++)
+	elsewhere = dial_from(&fixture, INADDR_LOOPBACK + 1);
+	for (unsigned i = 0; i < HTTP_SAME_MAX; i++) {
 		fds[i] = dial(&fixture);
+		ask(fds[i], "/");
+		ck_assert_int_gt(hear_soon(&fixture, fds[i], text, sizeof(text)), 0);
+	}
 	late = dial(&fixture);
-	ck_assert_int_eq(hear_soon(&fixture, late, text, sizeof(text)), 0);
-	ask(fds[0], "/");
-	ck_assert_int_gt(hear_soon(&fixture, fds[0], text, sizeof(text)), 0);
-	close(fds[1]);
-	do { /* it may come before the other has been seen to go */
-		close(late);
+	ask(late, "/");
+	ck_assert_int_gt(hear_soon(&fixture, late, text, sizeof(text)), 0);
+	ck_assert_ptr_nonnull(strstr(text, "200 OK"));
+	/* In the place of who was answered longest ago. */
+	ck_assert_int_eq(hear_soon(&fixture, fds[0], text, sizeof(text)), 0);
+	ask(fds[1], "/");
+	ck_assert_int_gt(hear_soon(&fixture, fds[1], text, sizeof(text)), 0);
+	ask(elsewhere, "/");
+	ck_assert_int_gt(hear_soon(&fixture, elsewhere, text, sizeof(text)), 0);
+	close(late);
+	close(elsewhere);
+	for (unsigned i = 0; i < HTTP_SAME_MAX; i++)
+		close(fds[i]);
+	close_fixture(&fixture);
+}
+END_TEST
+
+/* More at once than there may be: some are not let in, and who comes after them is. */
+START_TEST(a_flood_passes)
+{
+	struct fixture fixture;
+	int fds[2 * HTTP_CLIENTS_MAX], late = -1;
+	char text[512];
+
+	open_fixture(&fixture, 3, 0);
+	for (unsigned i = 0; i < 2 * HTTP_CLIENTS_MAX; i++)
+		fds[i] = dial(&fixture);
+	do { /* it may come before the others have been seen to go */
+		if (late >= 0)
+			close(late);
+		serve(&fixture, 5 * MS);
 		late = dial(&fixture);
 		ask(late, "/");
 	} while (hear_soon(&fixture, late, text, sizeof(text)) == 0);
+	ck_assert_ptr_nonnull(strstr(text, "200 OK"));
 	close(late);
-	for (unsigned i = 0; i < HTTP_SAME_MAX; i++)
-		if (i != 1)
-			close(fds[i]);
+	for (unsigned i = 0; i < 2 * HTTP_CLIENTS_MAX; i++)
+		close(fds[i]);
 	close_fixture(&fixture);
 }
 END_TEST
@@ -321,6 +356,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, what_is_fresh_is_made_once);
 	tcase_add_test(tcase, slow_readers_do_not_take_all_memory);
 	tcase_add_test(tcase, one_address_does_not_take_all);
+	tcase_add_test(tcase, a_flood_passes);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
