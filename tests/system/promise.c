@@ -18,14 +18,15 @@
 #define SECONDS	    28u
 #define BUDGET_UCPU 900000u
 #define TICK_NS	    1000000000u
-#define LATE_NS_MAX 20000000u
+#define LATE_NS_MAX 5000000u
 #define TRIES	    3u
 
 static const uint64_t periods_ms[] = { 10, 100, 1000 };
 
 /*
- * The promise needs an agent that gets to run in time.  Where the test did not, on
- * a machine that is busy with other things, its figure says nothing: again.
+ * The promise needs an agent that gets to run within a few milliseconds.  Where the
+ * test did not, on a machine that is busy with other things, a figure that is too high
+ * says nothing: again.
  */
 static bool measure(enum load_kind load, int threads, uint64_t seed,
 		    struct promise_result ret_results[3], double *ret_worst_sum)
@@ -51,15 +52,6 @@ static bool measure(enum load_kind load, int threads, uint64_t seed,
 	return punctual;
 }
 
-static bool is_kept(const struct promise_result results[3], double worst_sum)
-{
-	bool kept = worst_sum <= 1.01;
-
-	for (unsigned i = 0; i < 3; i++)
-		kept = kept && results[i].worst <= 1.01;
-	return kept;
-}
-
 /*
  * It would be no feat with jobs that the quota does not bind.  What others keep from a
  * job on a machine that is full is not the quota's doing, though.
@@ -75,23 +67,38 @@ static bool is_used(const struct promise_result results[3], double mean_least)
 /* Each test runs in a process of its own: what the first of a pair has measured. */
 struct run {
 	struct promise_result results[3];
+	double worst_sum;
 	bool is_done, punctual;
 };
 
 static struct run *runs;
 
+static bool is_kept(const struct run *run)
+{
+	bool kept = run->worst_sum <= 1.01;
+
+	for (unsigned i = 0; i < 3; i++)
+		kept = kept && run->results[i].worst <= 1.01;
+	return kept;
+}
+
 static void keeps_the_promise(struct run *run, enum load_kind load, int threads, double mean_least)
 {
-	double worst_sum;
 	unsigned tries = 0;
 
 	do {
-		run->punctual =
-		    measure(load, threads, test_seed_base() + tries, run->results, &worst_sum);
-	} while (!(is_kept(run->results, worst_sum) && is_used(run->results, mean_least)) &&
-		 !run->punctual && ++tries < TRIES);
+		run->punctual = measure(load, threads, test_seed_base() + tries, run->results,
+					&run->worst_sum);
+	} while (!(is_kept(run) && is_used(run->results, mean_least)) && !run->punctual &&
+		 ++tries < TRIES);
 	run->is_done = true;
-	ck_assert(is_kept(run->results, worst_sum));
+	if (!run->punctual && !is_kept(run)) {
+		test_skip("the machine kept the test waiting each time");
+		return;
+	}
+	ck_assert_msg(is_kept(run), "worst windows: %.4f, %.4f, %.4f of the shares, %.4f of the budget",
+		      run->results[0].worst, run->results[1].worst, run->results[2].worst,
+		      run->worst_sum);
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_uint_ge(run->results[i].changes, SECONDS / 3);
 }
