@@ -67,18 +67,24 @@ TESTS += $(host_tests)
 endif
 
 # The tests that need neither privileges nor a kernel feature: what sanitizers run.
-.PHONY: print-pure-tests print-calm-tests print-alone-tests print-vm-tests
+.PHONY: print-pure-tests print-calm-tests print-paired-tests print-alone-tests print-vm-tests
 .PHONY: check-valgrind sim-tables soak-sim
 print-pure-tests:
 	@echo $(unit_tests) $(sim_tests)
-# Those that only compute may run side by side; what uses cgroups or measures time runs
-# alone.  `make check` makes no difference; ./bootstrap check does.
+# Those that only compute may run side by side.  What uses cgroups or real time runs in
+# pairs if it waits most of the time, and alone if it measures what a busy machine would
+# spoil.  `make check` makes no difference; ./bootstrap check does.
 calm_tests = $(unit_tests) $(sim_tests) $(model_tests) $(lint_tests) $(repro_programs) \
 	$(cli_tests) tests/fuzz/corpora.sh tests/model/spin.sh
+alone_tests = $(bpf_tests) tests/cli/training tests/demo/demo.sh \
+	tests/fs/facts tests/fs/guard tests/fs/job tests/fs/load tests/fs/watchdog \
+	tests/system/crowd tests/system/lease tests/system/promise
 print-calm-tests:
 	@echo $(calm_tests)
+print-paired-tests:
+	@echo $(filter-out $(calm_tests) $(alone_tests) $(vm_tests),$(TESTS))
 print-alone-tests:
-	@echo $(filter-out $(calm_tests) $(vm_tests),$(TESTS))
+	@echo $(filter $(alone_tests),$(TESTS))
 print-vm-tests:
 	@echo $(filter $(vm_tests),$(TESTS))
 check-valgrind: $(check_PROGRAMS)
