@@ -56,7 +56,7 @@ BEGIN {
 	at["agent/train/dataset"] = at["lib/data/"] = "isobar-data.5"
 	at["agent/train/spawn"] = "isobard.8 isobar-coordinator.8"
 	at["agent/isobar-worker"] = "isobar-worker.8"
-	at["agent/isobar-coordinator"] = "isobar-coordinator.8"
+	at["agent/isobar-coordinator"] = "isobar-coordinator.8 isobar-coordinator.conf.5"
 	at["agent/isobar-exporter"] = "isobar-exporter.8"
 	at["agent/isobar-guard"] = "isobar-guard.8"
 	at["agent/isobar-sim"] = "isobar-sim.1"
@@ -118,10 +118,8 @@ function add_heading(text, page,   n, parts, i, tail) {
 	n = split(text, parts, ": ")
 	for (i = n; i > 1; i--) {
 		tail = parts[i] (tail == "" ? "" : ": " tail)
-		if (letters(tail) >= 12 && words(tail) >= 3) {
-			heading[++headings] = tail
-			on[headings] = page
-		}
+		heading[++headings] = tail
+		on[headings] = page
 	}
 }
 
@@ -131,8 +129,8 @@ function is_explained(text, file,   i, prefix, best, pages) {
 			best = prefix
 	pages = best == "" ? "" : " " at[best] " isobar.7 "
 	for (i = 1; i <= headings; i++) {
-		if (heading[i] != text && !(letters(heading[i]) >= 10 && has(text, heading[i])) &&
-		    !(letters(text) >= 5 && has(heading[i], text)))
+		if (heading[i] != text && !(letters(heading[i]) >= 12 && has(text, heading[i])) &&
+		    !(letters(text) >= 12 && has(heading[i], text)))
 			continue
 		if (pages == "" || index(pages, " " on[i] " ") > 0)
 			return 1
@@ -148,7 +146,7 @@ function is_of_a_class(text, raw, caller) {
 		return 1
 	if (caller == "error_errno" && text !~ /[:;]/ && raw !~ /\(/)
 		return 1
-	return letters(text) < 10 && raw ~ /%s/
+	return letters(text) <= 10 && raw ~ /%s/
 }
 
 function judge(raw, caller, first, is_format, line,   text) {
