@@ -72,6 +72,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/control/status.c %D%/control/status.h \
 	%D%/control/statusledger.c \
 	%D%/control/statusprint.c \
+	%D%/control/trust.c %D%/control/trust.h \
 	%D%/ctl/preflight.c %D%/ctl/preflight.h \
 	%D%/ctl/preflightfiles.c %D%/ctl/preflightfiles.h \
 	%D%/ctl/preflightguard.c %D%/ctl/preflightguard.h \
@@ -212,6 +213,7 @@ bin_PROGRAMS += %D%/isobarctl
 	%D%/isobarctl.c \
 	%D%/ctl/audit.h \
 	%D%/ctl/audit_report.c \
+	%D%/ctl/audit_trust.c \
 	%D%/ctl/desk.c %D%/ctl/desk.h \
 	%D%/ctl/desk_text.c %D%/ctl/desk_text.h \
 	%D%/ctl/isobarctl.h \

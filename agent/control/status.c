@@ -39,7 +39,7 @@ void status_init(struct status *ret_status)
 	status.share_ucpu = status.enforced_ucpu = STATUS_UNKNOWN;
 	status.quota_us = status.period_us = status.readback_us = STATUS_UNKNOWN;
 	status.effective_ucpu = status.cpus = status.limit_changes = STATUS_UNKNOWN;
-	status.reserve_ucpu = status.floor_ucpu = STATUS_UNKNOWN;
+	status.reserve_ucpu = status.floor_ucpu = status.endowment_ucpu = STATUS_UNKNOWN;
 	status.ceiling_ucpu = status.budget_ucpu = STATUS_UNKNOWN;
 	status.on_cpu_ucpu = status.wait_ucpu = status.demand_ucpu = STATUS_UNKNOWN;
 	status.marginal_cost = status.price = (double)NAN;
@@ -219,6 +219,7 @@ static void put_limits(json_t *json, const struct status *status)
 	put(json, "effective_by", text(status->effective_by));
 	put(json, "effective_ucpu", number(status->effective_ucpu));
 	put(json, "enforced_ucpu", number(status->enforced_ucpu));
+	put(json, "endowment_ucpu", number(status->endowment_ucpu));
 	put(json, "floor_ucpu", number(status->floor_ucpu));
 	put(json, "limit_changes", number(status->limit_changes));
 	put(json, "period_us", number(status->period_us));

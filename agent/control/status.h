@@ -57,7 +57,7 @@ struct status {
 	    *effective_by; /* who limits: "quota", "cpuset", "online CPUs", an ancestor's path */
 	int64_t cpus;	       /* it may run on: online, and in its cpuset */
 	int64_t limit_changes; /* by other writers, since the start */
-	int64_t reserve_ucpu, floor_ucpu, ceiling_ucpu, budget_ucpu;
+	int64_t reserve_ucpu, floor_ucpu, ceiling_ucpu, budget_ucpu, endowment_ucpu;
 	int64_t on_cpu_ucpu, wait_ucpu, demand_ucpu;
 	double marginal_cost, price;
 	int64_t debt_ns, throttled_ns;
@@ -153,6 +153,8 @@ struct status_ledger {
 	struct iso_audit_node snapshot; /* from iso_trade_snapshot(), between two ticks */
 	/* Name of the peer of edge i; NULL where the configuration does not know it. */
 	const char *peers[ISO_DEGREE_MAX];
+	/* How far the peer of edge i is trusted; INT64_MAX: without limit; STATUS_UNKNOWN. */
+	int64_t limits_ucpu[ISO_DEGREE_MAX];
 };
 
 /* A new reference, {"ok": true, ...}; NULL when memory runs out. */

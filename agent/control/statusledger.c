@@ -41,6 +41,15 @@ static json_t *enforced_json(int64_t ucpu)
 	return json_integer(ucpu);
 }
 
+/* Left out where it is not known. */
+static void put_limit(json_t *edge, int64_t limit_ucpu)
+{
+	if (limit_ucpu != STATUS_UNKNOWN)
+		(void)json_object_set_new(edge, "limit_ucpu",
+					  limit_ucpu < INT64_MAX ? json_integer(limit_ucpu) :
+								   json_null());
+}
+
 static json_t *edges_json(const struct status_ledger *ledger)
 {
 	const struct iso_record *record = &ledger->snapshot.record;
@@ -50,13 +59,15 @@ static json_t *edges_json(const struct status_ledger *ledger)
 		const struct iso_record_edge *edge = &record->edges[i];
 		const char *name = ledger->peers[i];
 
-		(void)json_array_append_new(
-		    edges,
-		    json_pack("{s:o, s:o, s:I, s:I, s:I, s:I}", "peer",
-			      name != NULL ? json_string(name) : json_null(), "peer_id",
-			      id_json(edge->peer), "peer_generation", (json_int_t)edge->peer_gen,
-			      "flags", (json_int_t)edge->flags, "sent_ucpu", (json_int_t)edge->sent,
-			      "received_ucpu", (json_int_t)edge->received));
+		json_t *json = json_pack(
+		    "{s:o, s:o, s:I, s:I, s:I, s:I}", "peer",
+		    name != NULL ? json_string(name) : json_null(), "peer_id", id_json(edge->peer),
+		    "peer_generation", (json_int_t)edge->peer_gen, "flags",
+		    (json_int_t)edge->flags, "sent_ucpu", (json_int_t)edge->sent, "received_ucpu",
+		    (json_int_t)edge->received);
+
+		put_limit(json, ledger->limits_ucpu[i]);
+		(void)json_array_append_new(edges, json);
 	}
 	return edges;
 }
@@ -155,6 +166,17 @@ static int64_t enforced(struct reader *reader)
 	return integer(reader, "enforced_ucpu", 0, ISO_UNITS_MAX);
 }
 
+static int64_t limit(struct reader *reader)
+{
+	const json_t *value = json_object_get(reader->object, "limit_ucpu");
+
+	if (value == NULL)
+		return STATUS_UNKNOWN;
+	if (json_is_null(value))
+		return INT64_MAX;
+	return integer(reader, "limit_ucpu", 0, INT64_MAX - 1);
+}
+
 static void read_edge(struct reader *reader, struct iso_record_edge *edge, const char **name)
 {
 	const json_t *peer = json_object_get(reader->object, "peer");
@@ -186,6 +208,7 @@ static void read_edges(struct reader *reader, struct status_ledger *ledger)
 			.reterr = reader->reterr,
 		};
 		read_edge(&inner, &record->edges[i], &ledger->peers[i]);
+		ledger->limits_ucpu[i] = limit(&inner);
 		reader->failed = inner.failed;
 	}
 	record->edge_count = (uint32_t)json_array_size(edges);

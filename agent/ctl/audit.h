@@ -3,6 +3,7 @@
 #define ISO_CTL_AUDIT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/admin/office.h"
@@ -23,6 +24,8 @@ struct source {
 	struct office *office;
 	json_t *json;
 	struct status_ledger ledger;
+	bool is_registered; /* then with this endowment */
+	int64_t registered_ucpu;
 };
 
 struct audit {
@@ -40,6 +43,10 @@ struct audit {
 /* Something that keeps it from being proven. */
 __attribute__((format(printf, 2, 3))) void audit_complain(struct audit *audit, const char *format,
 							  ...);
+
+/* How much of the sum rests on trust (audit_trust.c): a new reference; as text. */
+json_t *audit_trust_json(const struct audit *audit);
+void audit_trust_print(const struct audit *audit);
 
 /* Judges what was gathered, prints it, and returns the exit status. */
 int audit_finish(struct audit *audit, const struct ctl *ctl);

@@ -149,15 +149,16 @@ static void print_json(const struct audit *audit)
 	for (unsigned i = 0; i < audit->count; i++)
 		(void)json_array_append(nodes, audit->sources[i].json);
 	json_t *json = json_pack(
-	    "{s:b, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:O, s:o}", "ok", 1,
-	    "proven", is_proven(audit), "cluster", audit->sources[0].ledger.cluster, "budget_ucpu",
-	    (json_int_t)audit->budget_ucpu, "shares_ucpu", (json_int_t)result->shares_ucpu,
-	    "in_flight_ucpu", (json_int_t)result->in_flight_ucpu, "endowments_ucpu",
-	    (json_int_t)result->endowments_ucpu, "enforced_ucpu", (json_int_t)result->enforced_ucpu,
-	    "reserve_ucpu", (json_int_t)result->reserve_ucpu, "reserved_ucpu",
-	    (json_int_t)result->reserved_ucpu, "pending_ucpu", (json_int_t)result->pending_ucpu,
-	    "ceilings_ucpu", (json_int_t)ceilings_ucpu(audit), "rereads", (int)audit->rereads,
-	    "complaints", audit->complaints, "nodes", nodes);
+	    "{s:b, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:O, s:o, s:o}",
+	    "ok", 1, "proven", is_proven(audit), "cluster", audit->sources[0].ledger.cluster,
+	    "budget_ucpu", (json_int_t)audit->budget_ucpu, "shares_ucpu",
+	    (json_int_t)result->shares_ucpu, "in_flight_ucpu", (json_int_t)result->in_flight_ucpu,
+	    "endowments_ucpu", (json_int_t)result->endowments_ucpu, "enforced_ucpu",
+	    (json_int_t)result->enforced_ucpu, "reserve_ucpu", (json_int_t)result->reserve_ucpu,
+	    "reserved_ucpu", (json_int_t)result->reserved_ucpu, "pending_ucpu",
+	    (json_int_t)result->pending_ucpu, "ceilings_ucpu", (json_int_t)ceilings_ucpu(audit),
+	    "rereads", (int)audit->rereads, "complaints", audit->complaints, "trust",
+	    audit_trust_json(audit), "nodes", nodes);
 	ctl_print_json(json);
 	json_decref(json);
 }
@@ -202,6 +203,7 @@ static void print_text(const struct audit *audit)
 	if (has_more)
 		printf("reserved for buried nodes %.6f, under way %.6f\n",
 		       (double)result->reserved_ucpu / 1e6, (double)result->pending_ucpu / 1e6);
+	audit_trust_print(audit);
 	if (is_proven(audit)) {
 		puts(has_more ? "proven: share + in flight + reserved + under way = budget"
 			      : "proven: share + in flight = budget");

@@ -239,6 +239,8 @@ static void add_member(struct audit *audit, struct desk *desk, uint32_t index)
 		.name = member->name,
 		.node = cluster_conf_find(office_conf(desk->office), member->id),
 		.office = desk->office,
+		.is_registered = true,
+		.registered_ucpu = member->endowment_ucpu,
 	};
 	if (source->node == NULL) {
 		audit_complain(audit, "%s is not in the configuration", member->name);

@@ -382,6 +382,7 @@ static json_t *command_status(void *context, const json_t *request)
 				      STATUS_UNKNOWN :
 				      trade.share_ucpu - status.enforced_ucpu;
 	status.floor_ucpu = (int64_t)node->conf->floor_ucpu;
+	status.endowment_ucpu = trade.endowment_ucpu;
 	status.budget_ucpu = trade.gen != 0 ? trade.budget_ucpu : STATUS_UNKNOWN;
 	status.marginal_cost = iso_price_real(trade.marginal_q32);
 	status.price = iso_price_real(trade.price_q32);
@@ -420,9 +421,11 @@ json_t *node_command_ledger(void *context, const json_t *request)
 
 	(void)request;
 	iso_trade_snapshot(node->trade, view->enforced_ucpu, view->ceiling_ucpu, &ledger.snapshot);
-	for (uint32_t i = 0; i < ledger.snapshot.record.edge_count; i++)
+	for (uint32_t i = 0; i < ledger.snapshot.record.edge_count; i++) {
 		if (node_peer_of_edge(node, i) != NULL)
 			ledger.peers[i] = node_peer_of_edge(node, i)->as.name;
+		ledger.limits_ucpu[i] = node->limits_ucpu[i];
+	}
 	return status_ledger_json(&ledger);
 }
 

@@ -24,7 +24,8 @@ a                    0.320000     0.320000     0.010000     1.500000
 b                    0.576000     0.576000     0.010000     1.500000
 c                    0.598500     0.598500     0.010000     1.500000
 
-shares 1.494500 + in flight 0.005500 = 1.500000 CPU; budget 1.500000; enforced 1.494500'
+shares 1.494500 + in flight 0.005500 = 1.500000 CPU; budget 1.500000; enforced 1.494500
+trust: in hostile hands, 3 of 3 nodes could bring in no more than they have'
 run "$ctl" audit a.json b.json c.json
 ends 0
 out "$table
@@ -53,6 +54,7 @@ run "$ctl" audit a.json b.json c.json
 ends 0
 keep '/^the ceilings/,$!d'
 out 'the ceilings add up to 1.494500: 0.005500 of the budget can be used by nobody
+trust: in hostile hands, 3 of 3 nodes could bring in no more than they have
 proven: share + in flight = budget'
 restore
 
@@ -68,6 +70,33 @@ keep '/^proven/!d'
 out 'proven: share + in flight = budget'
 rm d.json
 
+# How much of it rests on trust: it is proven all the same.
+change a.json 's/"limit_ucpu": 245000/"limit_ucpu": 250000/'
+change b.json 's/"limit_ucpu": 245000/"limit_ucpu": null/'
+run "$ctl" audit a.json b.json c.json
+ends 0
+keep '/^trust/,/^proven/!d'
+out 'trust: in hostile hands, 0 of 3 nodes could bring in no more than they have
+  a is trusted without a limit by b
+  b could bring in 0.005000 CPU more: limits 0.495000, spare 0.490000
+  c is trusted without a limit by b
+proven: share + in flight = budget'
+run "$ctl" audit --json a.json b.json c.json
+ends 0
+conforms audit
+command='the trust in the JSON'
+jq -ce '.trust[] | [.node, .verdict, .limits_ucpu, .spare_ucpu, .because_of]' stdout >trust
+printf '%s\n' '["a","unbounded",245000,490000,["b"]]' '["b","excess",495000,490000,[]]' \
+	'["c","unbounded",250000,490000,["b"]]' | cmp -s - trust || complain "is $(cat trust)"
+# Of an agent that does not say it yet.
+change a.json '/limit_ucpu/d'
+cp "$here/ledgers/b.json" .
+run "$ctl" audit a.json b.json c.json
+keep '/^ .*known/!d'
+out '  b: nothing is known of its limit at a
+  c: nothing is known of its limit at a'
+restore
+
 # A node is missing.
 run "$ctl" audit a.json b.json
 ends 1
@@ -78,6 +107,9 @@ a                    0.320000     0.320000     0.010000     1.500000
 b                    0.576000     0.576000     0.010000     1.500000
 
 shares 0.896000 + in flight 0.104000 = 1.000000 CPU; budget 1.500000; enforced 0.896000
+trust: in hostile hands, 0 of 2 nodes could bring in no more than they have
+  a: nothing is known of its limit at c
+  b: nothing is known of its limit at c
 NOT PROVEN:
   node c is not in the collection, and a has traded with it
   node c is not in the collection, and b has traded with it
@@ -96,6 +128,7 @@ b                    0.576000     0.576000     0.010000     1.500000
 c                    0.598500     0.598500     0.010000     1.500000
 
 shares 1.504500 + in flight -0.004500 = 1.500000 CPU; budget 1.500000; enforced 1.494500
+trust: in hostile hands, 3 of 3 nodes could bring in no more than they have
 NOT PROVEN:
   a sent 0.240000 to b, which received 0.246000: a was read too early, or its journal is an old one'
 err ''

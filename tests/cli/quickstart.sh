@@ -107,6 +107,8 @@ done <"$work/commands"
 [ $count -ge 15 ] || fail "only $count commands"
 tail -n 1 "$work/output" | grep -qx 'proven: share + in flight = budget' ||
 	{ cat "$work/output"; fail 'the last command proves nothing'; }
+grep -qx 'trust: in hostile hands, 2 of 2 nodes could bring in no more than they have' \
+	"$work/output" || { cat "$work/output"; fail 'the limits do not add up'; }
 # shellcheck disable=SC2086 # a list
 kill $pids
 for pid in $pids; do

@@ -62,9 +62,11 @@ static json_t *ledger_json(const struct villager *villager)
 		},
 	};
 
-	for (uint32_t k = 0; k < node->durable.edge_count; k++)
+	for (uint32_t k = 0; k < node->durable.edge_count; k++) {
 		ledger.peers[k] =
 		    village->villagers[members_index(node->durable.edges[k].peer)].name;
+		ledger.limits_ucpu[k] = INT64_MAX;
+	}
 	return status_ledger_json(&ledger);
 }
 

@@ -31,8 +31,10 @@ static void check_round_trip(const struct status_ledger *ledger)
 	assert(memcmp(&again.snapshot, &ledger->snapshot, sizeof(again.snapshot)) == 0);
 	assert(same_text(again.cluster, ledger->cluster));
 	assert(same_text(again.node, ledger->node));
-	for (uint32_t i = 0; i < ledger->snapshot.record.edge_count; i++)
+	for (uint32_t i = 0; i < ledger->snapshot.record.edge_count; i++) {
 		assert(same_text(again.peers[i], ledger->peers[i]));
+		assert(again.limits_ucpu[i] == ledger->limits_ucpu[i]);
+	}
 	json_decref(json);
 }
 

@@ -13,7 +13,7 @@ unit_tests += %D%/demo %D%/demo_training %D%/observer
 include tests/unit/train.mk
 
 unit_tests += %D%/cluster_conf %D%/registry %D%/registry_file
-unit_tests += %D%/admin %D%/conf %D%/control %D%/handover %D%/link %D%/opjson %D%/peers %D%/reload %D%/status
+unit_tests += %D%/admin %D%/conf %D%/control %D%/handover %D%/link %D%/opjson %D%/peers %D%/reload %D%/status %D%/trust
 unit_tests += %D%/metrics %D%/statuspage
 if WITH_EXPORTER
 unit_tests += %D%/http
