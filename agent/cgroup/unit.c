@@ -83,8 +83,9 @@ static int find_dropin(struct unit *unit, struct error *reterr)
 	if (r < 0)
 		return r;
 	r = unitdropin_find(paths, &found, reterr);
-	if (r == 0 && found != NULL)
-		snprintf(unit->overridden, sizeof(unit->overridden), "%s", found);
+	if (r == 0)
+		snprintf(unit->overridden, sizeof(unit->overridden), "%s",
+			 found != NULL ? found : "");
 	for (char **path = paths; *path != NULL; path++)
 		free(*path);
 	free(paths);
@@ -316,6 +317,9 @@ int unit_look(struct unit *unit, uint64_t now_ns, struct error *reterr)
 
 	if (r == 0) {
 		r = read_quota(unit, &quota, reterr);
+		/* A file that cannot be read now says nothing new. */
+		if (r == 0)
+			(void)find_dropin(unit, NULL);
 		end(unit, began_ns);
 		if (r < 0)
 			iso_property_fail(&unit->property, now_ns);

@@ -81,9 +81,9 @@ int unit_group(struct unit *unit, uint64_t now_ns, char ret_path[PATH_MAX], stru
 const struct unit_quota *unit_found(const struct unit *unit);
 
 /*
- * The drop-in file, found by unit_open(), whose CPUQuota= systemd would take at its
- * next reload in place of what is set here (agent/cgroup/unitdropin.h): such a unit
- * cannot be limited for sure.  NULL: there is none.
+ * The drop-in file, found by unit_open() or unit_look(), whose CPUQuota= systemd would
+ * take at its next reload in place of what is set here (agent/cgroup/unitdropin.h): such
+ * a unit cannot be limited for sure.  NULL: there is none.
  */
 const char *unit_overridden(const struct unit *unit);
 
@@ -102,8 +102,9 @@ int unit_raise(struct unit *unit, uint64_t now_ns, uint64_t share_ucpu, uint64_t
 	       struct error *reterr);
 
 /*
- * Reads the quota again, since others may have set it: when the kernel's file was
- * changed.  -errno: unit_bound_ucpu() is UINT64_MAX until systemd has answered.
+ * Reads the quota again, and looks for drop-ins, since others may have set it: when
+ * the kernel's file was changed.  -errno: unit_bound_ucpu() is UINT64_MAX until systemd
+ * has answered.
  */
 int unit_look(struct unit *unit, uint64_t now_ns, struct error *reterr);
 

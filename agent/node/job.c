@@ -309,8 +309,7 @@ static bool observe_limit(struct job *job, uint64_t now_ns)
 
 	/* The state keeps the reason. */
 	job->contested = cgroup_check(job->cgroup, now_ns, &error) == -ESTALE;
-	if (cgroup_drift_count(job->cgroup) != job->drift_count)
-		job_unit_look(job, now_ns);
+	job_unit_watch(job, now_ns);
 	if (cgroup_read(job->cgroup, &limit, &error) < 0) {
 		/* That it has gone is a state of its own. */
 		if (cgroup_state(job->cgroup) != CGROUP_GONE)
@@ -447,6 +446,10 @@ const char *job_state(const struct job *job, const char **ret_reason)
 
 	if (job->trouble[0] != '\0') {
 		*ret_reason = job->trouble;
+		return cgroup_state_name(CGROUP_DEGRADED);
+	}
+	if (job->overridden[0] != '\0' && (state == CGROUP_OK || state == CGROUP_DRIFTED)) {
+		*ret_reason = job->overridden;
 		return cgroup_state_name(CGROUP_DEGRADED);
 	}
 	*ret_reason = state == CGROUP_GONE && job->absent[0] != '\0' ? job->absent

@@ -43,6 +43,8 @@ struct job {
 	struct unit_quota unit_original; /* what the unit's quota was before us */
 	struct cgroup_limit original;    /* the same, as the kernel has it */
 	uint64_t drift_count; /* of the cgroup, when the unit's quota was last read */
+	uint64_t looked_at_ns; /* when it was tried */
+	char overridden[384];  /* which file a reload would take the quota from; "": none */
 	struct cgroup *cgroup;
 	struct meter *meter;
 	char meter_error[256]; /* why there is no meter */
@@ -103,6 +105,8 @@ int job_unit_lower(struct job *job, uint64_t now_ns, uint64_t share_ucpu, struct
 int job_unit_raise(struct job *job, uint64_t now_ns, uint64_t share_ucpu);
 /* The limit was changed by others, or the group is a new one: so may be the quota. */
 void job_unit_look(struct job *job, uint64_t now_ns);
+/* Each tick: does so when it is due. */
+void job_unit_watch(struct job *job, uint64_t now_ns);
 /* What on-exit says. */
 int job_unit_leave(struct job *job, struct error *reterr);
 

@@ -14,6 +14,9 @@
 #include "agent/cgroup/unit.h"
 #include "agent/cgroup/unitsaved.h"
 
+/* Whether a file that takes the share's place has gone. */
+#define LOOK_EVERY_NS 10000000000ull
+
 static uint64_t period_us(const struct job *job)
 {
 	return job->conf->period_ns / 1000;
@@ -170,12 +173,42 @@ int job_unit_raise(struct job *job, uint64_t now_ns, uint64_t share_ucpu)
 				    period_us(job), NULL));
 }
 
+/* At the start it was refused; now all that can be done is to put right what a reload does. */
+static void tell_overridden(struct job *job)
+{
+	const char *path = unit_overridden(job->unit);
+
+	if (job->conf->dry_run || (path != NULL) == (job->overridden[0] != '\0'))
+		return;
+	if (path == NULL) {
+		job->overridden[0] = '\0';
+		log_info("unit %s: no other file has a CPUQuota that a reload would take",
+			 job->conf->unit);
+		return;
+	}
+	snprintf(job->overridden, sizeof(job->overridden),
+		 "unit %.100s: '%.150s' has a CPUQuota, which systemd takes at a reload in place "
+		 "of the share: remove that line", job->conf->unit, path);
+	log_warn("%s", job->overridden);
+}
+
 void job_unit_look(struct job *job, uint64_t now_ns)
 {
 	if (job->unit == NULL)
 		return;
-	if (told(job, unit_look(job->unit, now_ns, NULL)) == 0)
-		job->drift_count = cgroup_drift_count(job->cgroup);
+	job->looked_at_ns = now_ns;
+	if (told(job, unit_look(job->unit, now_ns, NULL)) < 0)
+		return;
+	job->drift_count = cgroup_drift_count(job->cgroup);
+	tell_overridden(job);
+}
+
+void job_unit_watch(struct job *job, uint64_t now_ns)
+{
+	bool is_due = job->overridden[0] != '\0' && now_ns - job->looked_at_ns >= LOOK_EVERY_NS;
+
+	if (is_due || cgroup_drift_count(job->cgroup) != job->drift_count)
+		job_unit_look(job, now_ns);
 }
 
 int job_unit_leave(struct job *job, struct error *reterr)

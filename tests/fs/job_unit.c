@@ -500,10 +500,8 @@ START_TEST(what_was_kept_is_put_back_though_the_disk_has_no_room_any_more)
 }
 END_TEST
 
-START_TEST(a_unit_that_a_reload_would_lift_is_refused)
+static void put_dropin(void)
 {
-	struct error error = { 0 };
-	struct job *job = NULL;
 	FILE *file;
 
 	snprintf(manager.unit->dropin, sizeof(manager.unit->dropin), "%s/override.conf", state);
@@ -511,6 +509,14 @@ START_TEST(a_unit_that_a_reload_would_lift_is_refused)
 	ck_assert_ptr_nonnull(file);
 	ck_assert_int_ge(fputs("[Service]\nCPUQuota=200%\n", file), 0);
 	ck_assert_int_eq(fclose(file), 0);
+}
+
+START_TEST(a_unit_that_a_reload_would_lift_is_refused)
+{
+	struct error error = { 0 };
+	struct job *job = NULL;
+
+	put_dropin();
 	ck_assert_int_eq(job_open(&conf, conf.floor_ucpu, &job, &error), -EEXIST);
 	ck_assert_ptr_nonnull(strstr(error.text, "/override.conf' has a CPUQuota"));
 	ck_assert_uint_eq(manager.unit->calls, 0);
@@ -518,6 +524,29 @@ START_TEST(a_unit_that_a_reload_would_lift_is_refused)
 	conf.dry_run = true;
 	job_close(must_open());
 	ck_assert_int_eq(unlink(manager.unit->dropin), 0);
+}
+END_TEST
+
+START_TEST(a_unit_that_a_reload_has_lifted_is_named_until_it_is_put_right)
+{
+	struct job *job = limited();
+	const char *reason;
+
+	/* An administrator writes a file, and systemd reads it. */
+	put_dropin();
+	manager.unit->ucpu = 2000000;
+	group_write_limit("job", 200000, 100000);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(tick(job, SHARE, NULL), 0);
+	kernel_has(SHARE_US);
+	ck_assert_str_eq(state_of(job, &reason), "degraded");
+	ck_assert_ptr_nonnull(strstr(reason, "/override.conf' has a CPUQuota"));
+	ck_assert_int_eq(unlink(manager.unit->dropin), 0);
+	manager.unit->dropin[0] = '\0';
+	for (int i = 0; i < 600 && strcmp(state_of(job, &reason), "ok") != 0; i++)
+		ck_assert_int_eq(tick(job, SHARE, NULL), 0);
+	ck_assert_str_eq(state_of(job, &reason), "ok");
+	job_close(job);
 }
 END_TEST
 
@@ -560,6 +589,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_disk_without_room_is_no_reason_not_to_limit);
 	tcase_add_test(tcase, what_was_kept_is_put_back_though_the_disk_has_no_room_any_more);
 	tcase_add_test(tcase, a_unit_that_a_reload_would_lift_is_refused);
+	tcase_add_test(tcase, a_unit_that_a_reload_has_lifted_is_named_until_it_is_put_right);
 	tcase_add_test(tcase, a_dry_run_tells_systemd_nothing);
 	suite_add_tcase(suite, tcase);
 	return suite;
