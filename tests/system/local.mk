@@ -42,12 +42,12 @@ system_ring = %D%/proxy.c %D%/proxy.h %D%/ring.c %D%/ring.h \
 	%D%/ring_guard.c %D%/ring_look.c $(system_stage)
 system_crew = %D%/crew.c %D%/crew.h tests/cli/cluster.c tests/cli/cluster.h \
 	tests/fs/group.c tests/fs/group.h
+system_single = %D%/single.c %D%/single.h tests/fs/group.c tests/fs/group.h
 host_tests += %D%/fire %D%/faults %D%/lease %D%/ops %D%/promise %D%/regret %D%/resume %D%/sandbox %D%/sandboxed %D%/service %D%/together %D%/train
 %C%_resume_SOURCES = %D%/resume.c %D%/course.c %D%/course.h $(system_crew)
 %C%_regret_SOURCES = %D%/regret.c $(system_crew)
-%C%_sandboxed_SOURCES = %D%/sandboxed.c tests/cli/cluster.c tests/cli/cluster.h \
-	tests/fs/group.c tests/fs/group.h
-%C%_service_SOURCES = %D%/service.c tests/fs/group.c tests/fs/group.h
+%C%_sandboxed_SOURCES = %D%/sandboxed.c tests/cli/cluster.c tests/cli/cluster.h $(system_single)
+%C%_service_SOURCES = %D%/service.c $(system_single)
 %C%_together_SOURCES = %D%/together.c %D%/villain.c %D%/villain.h
 %C%_train_SOURCES = %D%/train.c %D%/course.c %D%/course.h $(system_crew)
 %C%_ops_SOURCES = %D%/members.c %D%/members.h %D%/ops.c $(system_stage)
@@ -60,7 +60,7 @@ host_tests += %D%/adversary
 %C%_adversary_SOURCES = %D%/adversary.c %D%/hostile.c %D%/hostile.h $(system_ring)
 %C%_adversary_LDADD = tests/demo/libdemo.a $(test_libs)
 host_tests += %D%/crowd %D%/resilience %D%/scarce
-%C%_scarce_SOURCES = %D%/scarce.c tests/fs/group.c tests/fs/group.h
+%C%_scarce_SOURCES = %D%/scarce.c $(system_single)
 %C%_crowd_SOURCES = %D%/crowd.c $(system_stage)
 %C%_crowd_LDADD = tests/demo/libdemo.a $(test_libs)
 %C%_resilience_SOURCES = %D%/resilience.c $(system_ring)

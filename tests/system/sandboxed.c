@@ -3,25 +3,20 @@
 #include "config.h"
 
 #include <dirent.h>
-#include <jansson.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/base/sandbox.h"
-#include "agent/control/control.h"
 #include "agent/meter/meter.h"
-#include "agent/net/curve.h"
 #include "tests/cli/cluster.h"
 #include "tests/fs/group.h"
+#include "tests/system/single.h"
 #include "tests/test.h"
-
-#define PATIENCE_MS 20000
 
 #define CAP(name) SANDBOX_CAPABILITY(CAP_##name)
 #define ALWAYS	  (CAP(BPF) | CAP(PERFMON) | CAP(DAC_OVERRIDE) | CAP(SYS_RESOURCE))
@@ -34,83 +29,29 @@
 #define FILTERS_MIN 1
 #endif
 
-static char folder[64], conf[96], isobard[PATH_MAX];
 static pid_t agent;
 
 static void setup(void)
 {
-	struct curve_keypair keys;
-	char secret[96], public[96];
-
-	group_make("job");
-	snprintf(folder, sizeof(folder), "/tmp/isobar-sandbox-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(folder));
-	snprintf(conf, sizeof(conf), "%s/conf", folder);
-	snprintf(isobard, sizeof(isobard), "%s/agent/isobard", getenv("top_builddir"));
-	snprintf(secret, sizeof(secret), "%s/key", folder);
-	snprintf(public, sizeof(public), "%s/pub", folder);
-	ck_assert_int_eq(curve_keypair_new(&keys, NULL), 0);
-	ck_assert_int_eq(curve_keypair_write(&keys, secret, public, NULL), 0);
+	single_begin("sandbox");
+	single_make_keys();
 	agent = 0;
 }
 
 static void teardown(void)
 {
-	char command[128];
-
 	if (agent > 0) {
 		kill(agent, SIGTERM);
 		ck_assert_int_eq(group_wait(agent), 0);
 	}
-	group_clean();
-	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-	ck_assert_int_eq(system(command), 0);
-}
-
-static pid_t run(const char *option)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		execl(isobard, "isobard", "-f", conf, option, (char *)NULL);
-		_exit(127);
-	}
-	return pid;
-}
-
-static json_t *status(void)
-{
-	char directory[96];
-	json_t *reply = NULL;
-
-	snprintf(directory, sizeof(directory), "%s/run/control", folder);
-	for (int i = 0; i < PATIENCE_MS / 50 && reply == NULL; i++) {
-		json_t *request = json_pack("{s:s}", "command", "status");
-
-		if (control_call(directory, request, 1000000000, &reply, NULL) < 0)
-			reply = NULL;
-		json_decref(request);
-		if (reply == NULL)
-			(void)poll(NULL, 0, 50);
-	}
-	ck_assert_msg(reply != NULL, "no status");
-	return reply;
+	single_end();
 }
 
 static json_t *start(const char *more)
 {
-	FILE *file = fopen(conf, "we");
-
-	ck_assert_ptr_nonnull(file);
-	fprintf(file,
-		"cluster = lab\nnode = a\nbudget = 0.3cpu\nendowment = 0.3cpu\ncgroup = %s\n"
-		"state-directory = %s/state\nrun-directory = %s/run\n"
-		"trading { tick = 50ms\n fresh = 1s\n }\n%s",
-		group_path("job"), folder, folder, more);
-	ck_assert_int_eq(fclose(file), 0);
-	ck_assert_int_eq(group_wait(run("--init")), 0);
-	agent = run(NULL);
-	return status();
+	single_init(more);
+	agent = single_run(NULL, -1);
+	return single_status(agent);
 }
 
 static void read_field(const char *path, const char *field, char text[64])
@@ -213,9 +154,9 @@ START_TEST(one_with_a_guard_keeps_what_the_guard_needs)
 	char more[512];
 
 	snprintf(more, sizeof(more),
-		 "listen = 'tcp://127.0.0.1:*'\nsecret-key = %s/key\n"
+		 "listen = 'tcp://127.0.0.1:*'\nsecret-key = %s/a.key\n"
 		 "guard { executable = %s/agent/isobar-guard }\n",
-		 folder, getenv("top_builddir"));
+		 single.folder, getenv("top_builddir"));
 	json_t *reply = start(more);
 	const json_t *guard = json_object_get(reply, "guard");
 	assert_confined(agent, as_far_as_there(GUARDED), NULL);
@@ -233,23 +174,21 @@ END_TEST
 START_TEST(a_group_made_anew_is_measured_again)
 {
 	json_t *reply = start("");
-	char directory[PATH_MAX];
 
 	json_decref(reply);
-	group_directory("job", directory);
-	ck_assert_int_eq(rmdir(directory), 0);
+	ck_assert_int_eq(rmdir(single.job), 0);
 	(void)poll(NULL, 0, 200);
 	group_make("job");
-	for (int i = 0; i < PATIENCE_MS / 100; i++) {
+	for (int i = 0; i < SINGLE_PATIENCE_MS / 100; i++) {
 		int64_t quota_us;
 		uint64_t period_us;
 
-		group_read_limit(directory, &quota_us, &period_us);
-		if (quota_us == 30000)
+		group_read_limit(single.job, &quota_us, &period_us);
+		if (quota_us == SINGLE_OURS_US)
 			break;
 		(void)poll(NULL, 0, 100);
 	}
-	reply = status();
+	reply = single_status(agent);
 	assert_measures(reply);
 	ck_assert_int_eq(json_integer_value(json_object_get(reply, "enforced_ucpu")), 300000);
 	json_decref(reply);

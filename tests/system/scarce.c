@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <limits.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,105 +23,45 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/base/clock.h"
-#include "agent/control/control.h"
 #include "tests/fs/group.h"
+#include "tests/system/single.h"
 #include "tests/test.h"
 
-#define PATIENCE_MS 20000
-#define OURS_US	    30000
-#define NOBODY	    65534
+#define NOBODY 65534
 
-static char folder[64], conf[96], isobard[PATH_MAX], job[PATH_MAX], control[96];
 static pid_t agent;
-
-static void write_conf(const char *on_exit)
-{
-	FILE *file = fopen(conf, "we");
-
-	ck_assert_ptr_nonnull(file);
-	fprintf(file,
-		"cluster = lab\nnode = a\nbudget = 0.3cpu\nendowment = 0.3cpu\ncgroup = %s\n"
-		"on-exit = %s\nstate-directory = %s/state\nrun-directory = %s/run\n"
-		"trading { tick = 50ms\n fresh = 1s }\n",
-		group_path("job"), on_exit, folder, folder);
-	ck_assert_int_eq(fclose(file), 0);
-}
 
 static void setup(void)
 {
-	group_make("job");
-	group_directory("job", job);
-	group_write_limit("job", 77000, 100000);
-	snprintf(folder, sizeof(folder), "/tmp/isobar-scarce-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(folder));
+	single_begin("scarce");
 	/* For those who are nobody. */
-	ck_assert_int_eq(chmod(folder, 0755), 0);
-	snprintf(conf, sizeof(conf), "%s/conf", folder);
-	snprintf(control, sizeof(control), "%s/run/control", folder);
-	snprintf(isobard, sizeof(isobard), "%s/agent/isobard", getenv("top_builddir"));
+	ck_assert_int_eq(chmod(single.folder, 0755), 0);
 	agent = 0;
 }
 
 static void teardown(void)
 {
-	char command[256];
+	char command[128];
 
 	if (agent > 0) {
 		kill(agent, SIGKILL);
 		waitpid(agent, NULL, 0);
 	}
-	group_clean();
 	/* A file system below it has gone with the test that mounted it. */
-	snprintf(command, sizeof(command), "umount -q '%s/state' 2>/dev/null; rm -rf '%s'", folder,
-		 folder);
+	snprintf(command, sizeof(command), "umount -q '%s/state' 2>/dev/null", single.folder);
 	(void)!system(command);
+	single_end();
 }
 
 /* log: what becomes its stderr. */
 static void start(int log)
 {
-	agent = fork();
-	if (agent == 0) {
-		if (log >= 0)
-			dup2(log, STDERR_FILENO);
-		execl(isobard, "isobard", "-f", conf, (char *)NULL);
-		_exit(127);
-	}
-}
-
-static void init(void)
-{
-	char command[PATH_MAX + 128];
-
-	snprintf(command, sizeof(command), "'%s' --init -f '%s' >/dev/null", isobard, conf);
-	ck_assert_int_eq(system(command), 0);
-}
-
-static json_t *ask(const char *command)
-{
-	json_t *request = json_pack("{s:s}", "command", command), *reply = NULL;
-
-	(void)control_call(control, request, 2000000000u, &reply, NULL);
-	json_decref(request);
-	return reply;
-}
-
-static json_t *wait_status(void)
-{
-	json_t *status;
-
-	for (unsigned ms = 0; (status = ask("status")) == NULL; ms += 20) {
-		ck_assert_int_eq(waitpid(agent, NULL, WNOHANG), 0);
-		ck_assert_uint_lt(ms, PATIENCE_MS);
-		usleep(20000);
-	}
-	return status;
+	agent = single_run(NULL, log);
 }
 
 static int64_t number(const char *key)
 {
-	json_t *status = wait_status();
+	json_t *status = single_status(agent);
 	int64_t value = json_integer_value(json_object_get(status, key));
 
 	json_decref(status);
@@ -131,7 +70,7 @@ static int64_t number(const char *key)
 
 static bool has_text(const char *key, const char *expected)
 {
-	json_t *status = wait_status();
+	json_t *status = single_status(agent);
 	const char *text = json_string_value(json_object_get(status, key));
 	bool is = expected == NULL ? text == NULL : text != NULL && strstr(text, expected) != NULL;
 
@@ -142,18 +81,9 @@ static bool has_text(const char *key, const char *expected)
 static void must_become(const char *key, const char *expected)
 {
 	for (unsigned ms = 0; !has_text(key, expected); ms += 50) {
-		ck_assert_uint_lt(ms, PATIENCE_MS);
+		ck_assert_uint_lt(ms, SINGLE_PATIENCE_MS);
 		usleep(50000);
 	}
-}
-
-static void assert_limit(int64_t quota_us)
-{
-	int64_t quota;
-	uint64_t period;
-
-	group_read_limit(job, &quota, &period);
-	ck_assert_int_eq(quota, quota_us);
 }
 
 static void ticks(void)
@@ -161,7 +91,7 @@ static void ticks(void)
 	int64_t before = number("ticks");
 
 	for (unsigned ms = 0; number("ticks") < before + 10; ms += 20) {
-		ck_assert_uint_lt(ms, PATIENCE_MS);
+		ck_assert_uint_lt(ms, SINGLE_PATIENCE_MS);
 		usleep(20000);
 	}
 }
@@ -171,7 +101,7 @@ static void goes_on(void)
 {
 	group_write_limit("job", 66000, 100000);
 	ticks();
-	assert_limit(OURS_US);
+	single_assert_limit(SINGLE_OURS_US);
 }
 
 static void end(void)
@@ -186,7 +116,7 @@ static void small_state(void)
 {
 	char state[96];
 
-	snprintf(state, sizeof(state), "%s/state", folder);
+	snprintf(state, sizeof(state), "%s/state", single.folder);
 	ck_assert_int_eq(mkdir(state, 0700), 0);
 	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
 	ck_assert_int_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
@@ -197,7 +127,7 @@ static void fill(void)
 {
 	char path[96], bytes[4096];
 
-	snprintf(path, sizeof(path), "%s/state/else", folder);
+	snprintf(path, sizeof(path), "%s/state/else", single.folder);
 	memset(bytes, 1, sizeof(bytes));
 	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	ck_assert_int_ge(fd, 0);
@@ -211,7 +141,7 @@ static void read_only(bool on)
 {
 	char state[96];
 
-	snprintf(state, sizeof(state), "%s/state", folder);
+	snprintf(state, sizeof(state), "%s/state", single.folder);
 	ck_assert_int_eq(mount(NULL, state, NULL, MS_REMOUNT | MS_NODEV | (on ? MS_RDONLY : 0),
 			       NULL), 0);
 }
@@ -219,9 +149,9 @@ static void read_only(bool on)
 /* The journal has had its room from the first. */
 START_TEST(needs_no_room_that_it_has_not_got)
 {
-	write_conf("restore");
+	single_configure("on-exit = restore\n");
 	small_state();
-	init();
+	ck_assert_int_eq(single_says("--init"), 0);
 	fill();
 	start(-1);
 	must_become("state", "ok");
@@ -230,21 +160,21 @@ START_TEST(needs_no_room_that_it_has_not_got)
 	goes_on();
 	/* What was there before could not be noted on the disk, but is known. */
 	end();
-	assert_limit(77000);
+	single_assert_limit(SINGLE_BEFORE_US);
 }
 END_TEST
 
 START_TEST(limits_from_a_read_only_disk_and_goes_on_when_it_can_be_written)
 {
-	write_conf("keep");
+	single_configure("on-exit = keep\n");
 	small_state();
-	init();
+	ck_assert_int_eq(single_says("--init"), 0);
 	read_only(true);
 	start(-1);
 	must_become("journal_error", "Read-only file system");
 	ck_assert(has_text("state", "degraded"));
 	ck_assert_int_eq(number("journal_writes"), 0);
-	assert_limit(OURS_US);
+	single_assert_limit(SINGLE_OURS_US);
 	goes_on();
 	read_only(false);
 	must_become("journal_error", NULL);
@@ -252,7 +182,7 @@ START_TEST(limits_from_a_read_only_disk_and_goes_on_when_it_can_be_written)
 	ck_assert_int_eq(number("incarnation"), 1);
 	ticks();
 	end();
-	assert_limit(OURS_US);
+	single_assert_limit(SINGLE_OURS_US);
 }
 END_TEST
 
@@ -260,8 +190,7 @@ START_TEST(needs_nobody_who_reads_its_log)
 {
 	int ends[2];
 
-	write_conf("keep");
-	init();
+	single_init("on-exit = keep\n");
 	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
 	start(ends[1]);
 	close(ends[1]);
@@ -277,9 +206,9 @@ START_TEST(needs_nobody_who_reads_its_log)
 	end();
 	/* Somebody who holds it and does not read. */
 	ck_assert_int_eq(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
-	while (write(ends[1], conf, sizeof(conf)) > 0)
+	while (write(ends[1], single.conf, sizeof(single.conf)) > 0)
 		;
-	while (write(ends[1], conf, 1) > 0)
+	while (write(ends[1], single.conf, 1) > 0)
 		;
 	start(ends[1]);
 	must_become("state", "ok");
@@ -296,7 +225,7 @@ static int connect_control(void)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", control);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", single.control);
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
 		return fd;
 	if (fd >= 0)
@@ -336,11 +265,10 @@ START_TEST(answers_root_while_others_flood_its_socket)
 	pid_t floods[4];
 	char run[96];
 
-	write_conf("keep");
-	init();
+	single_init("on-exit = keep\n");
 	start(-1);
 	must_become("state", "ok");
-	snprintf(run, sizeof(run), "%s/run", folder);
+	snprintf(run, sizeof(run), "%s/run", single.folder);
 	for (unsigned i = 0; i < 4; i++) {
 		floods[i] = fork();
 		if (floods[i] == 0)
@@ -350,7 +278,7 @@ START_TEST(answers_root_while_others_flood_its_socket)
 	goes_on();
 	for (unsigned i = 0; i < 5; i++)
 		ticks();
-	json_t *status = wait_status();
+	json_t *status = single_status(agent);
 	ck_assert(json_is_false(json_object_get(status, "frozen")));
 	json_decref(status);
 	for (unsigned i = 0; i < 4; i++) {
@@ -366,14 +294,13 @@ START_TEST(limits_without_the_right_to_load_ebpf)
 {
 	static const int needed[] = { CAP_SYS_ADMIN, CAP_BPF, CAP_PERFMON };
 
-	write_conf("keep");
-	init();
+	single_init("on-exit = keep\n");
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_int_eq(prctl(PR_CAPBSET_DROP, needed[i], 0, 0, 0), 0);
 	start(-1);
 	must_become("state", "degraded");
 	ck_assert(has_text("meter_reason", "CAP_"));
-	assert_limit(OURS_US);
+	single_assert_limit(SINGLE_OURS_US);
 	goes_on();
 	end();
 }
@@ -385,9 +312,8 @@ START_TEST(counts_the_ticks_that_it_missed)
 	char path[96], line[512];
 	unsigned told = 0;
 
-	write_conf("keep");
-	init();
-	snprintf(path, sizeof(path), "%s/log", folder);
+	single_init("on-exit = keep\n");
+	snprintf(path, sizeof(path), "%s/log", single.folder);
 	int log = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	start(log);
 	must_become("state", "ok");
@@ -395,7 +321,7 @@ START_TEST(counts_the_ticks_that_it_missed)
 	for (unsigned i = 0; i < 2; i++) {
 		kill(agent, SIGSTOP);
 		usleep(1000000);
-		assert_limit(OURS_US);
+		single_assert_limit(SINGLE_OURS_US);
 		kill(agent, SIGCONT);
 		ticks();
 	}
