@@ -112,11 +112,7 @@ static bool has_note(const char *part)
 
 static int64_t kernel_has_us(void)
 {
-	int64_t quota_us;
-	uint64_t period_us;
-
-	group_read_limit(directory, &quota_us, &period_us);
-	return quota_us;
+	return group_quota_us(directory);
 }
 
 static void enter(pid_t pid, const char *in)

@@ -191,7 +191,7 @@ void group_write_limit(const char *name, int64_t quota_us, uint64_t period_us)
 	ck_assert(group_write_file(directory, "cpu.cfs_quota_us", text));
 }
 
-void group_read_limit(const char *directory, int64_t *ret_quota_us, uint64_t *ret_period_us)
+static void read_limit(const char *directory, int64_t *ret_quota_us, uint64_t *ret_period_us)
 {
 	char text[64], *rest = text + 3;
 
@@ -205,6 +205,25 @@ void group_read_limit(const char *directory, int64_t *ret_quota_us, uint64_t *re
 	*ret_quota_us = strtoll(text, NULL, 10);
 	group_read_file(directory, "cpu.cfs_period_us", text, sizeof(text));
 	*ret_period_us = strtoull(text, NULL, 10);
+}
+
+int64_t group_quota_us(const char *directory)
+{
+	int64_t quota_us;
+	uint64_t period_us;
+
+	read_limit(directory, &quota_us, &period_us);
+	return quota_us;
+}
+
+void group_assert_limit(const char *directory, int64_t quota_us, uint64_t period_us)
+{
+	int64_t quota;
+	uint64_t period;
+
+	read_limit(directory, &quota, &period);
+	ck_assert_int_eq(quota, quota_us);
+	ck_assert_uint_eq(period, period_us);
 }
 
 static void *burn(void *unused)

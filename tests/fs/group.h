@@ -28,7 +28,8 @@ void group_make(const char *name);
 
 /* -1 is no limit. */
 void group_write_limit(const char *name, int64_t quota_us, uint64_t period_us);
-void group_read_limit(const char *directory, int64_t *ret_quota_us, uint64_t *ret_period_us);
+int64_t group_quota_us(const char *directory);
+void group_assert_limit(const char *directory, int64_t quota_us, uint64_t period_us);
 bool group_write_file(const char *directory, const char *file, const char *text);
 void group_read_file(const char *directory, const char *file, char *ret_text, size_t size);
 

@@ -54,12 +54,7 @@ static void must_write(struct cgroup *cgroup, uint64_t quota_us)
 
 static void assert_kernel_has(struct cgroup *cgroup, int64_t quota_us, uint64_t period_us)
 {
-	int64_t quota;
-	uint64_t period;
-
-	group_read_limit(cgroup_directory(cgroup), &quota, &period);
-	ck_assert_int_eq(quota, quota_us);
-	ck_assert_uint_eq(period, period_us);
+	group_assert_limit(cgroup_directory(cgroup), quota_us, period_us);
 }
 
 START_TEST(creates_with_the_first_quota_and_removes)

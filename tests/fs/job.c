@@ -194,11 +194,7 @@ END_TEST
 
 static int64_t kernel_has_us(void)
 {
-	int64_t quota_us;
-	uint64_t period_us;
-
-	group_read_limit(directory, &quota_us, &period_us);
-	return quota_us;
+	return group_quota_us(directory);
 }
 
 static int tick(struct job *job, uint64_t now_ns)

@@ -94,12 +94,7 @@ static int tick(struct job *job, int64_t share_ucpu, struct error *error)
 
 static void kernel_has(int64_t quota_us)
 {
-	int64_t has_us;
-	uint64_t period_us;
-
-	group_read_limit(directory, &has_us, &period_us);
-	ck_assert_int_eq(has_us, quota_us);
-	ck_assert_uint_eq(period_us, 100000);
+	group_assert_limit(directory, quota_us, 100000);
 }
 
 static const char *state_of(const struct job *job, const char **ret_reason)
@@ -420,8 +415,6 @@ END_TEST
 START_TEST(a_low_quota_from_before_is_no_drift_with_its_own_period)
 {
 	struct error error = { 0 };
-	int64_t has_us;
-	uint64_t period_us;
 	struct job *job;
 
 	manager.unit->ucpu = 30000; /* CPUQuota=3%, per 100 ms */
@@ -430,9 +423,7 @@ START_TEST(a_low_quota_from_before_is_no_drift_with_its_own_period)
 	job = must_open();
 	for (int i = 0; i < 4; i++) {
 		ck_assert_int_eq(tick(job, 35000, &error), 0);
-		group_read_limit(directory, &has_us, &period_us);
-		ck_assert_int_eq(has_us, 1750);
-		ck_assert_uint_eq(period_us, 50000);
+		group_assert_limit(directory, 1750, 50000);
 		/* A reload. */
 		group_write_limit("job", 3000, 100000);
 	}

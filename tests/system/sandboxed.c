@@ -180,11 +180,7 @@ START_TEST(a_group_made_anew_is_measured_again)
 	(void)poll(NULL, 0, 200);
 	group_make("job");
 	for (int i = 0; i < SINGLE_PATIENCE_MS / 100; i++) {
-		int64_t quota_us;
-		uint64_t period_us;
-
-		group_read_limit(single.job, &quota_us, &period_us);
-		if (quota_us == SINGLE_OURS_US)
+		if (group_quota_us(single.job) == SINGLE_OURS_US)
 			break;
 		(void)poll(NULL, 0, 100);
 	}

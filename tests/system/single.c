@@ -108,10 +108,5 @@ json_t *single_status(pid_t agent)
 
 void single_assert_limit(int64_t quota_us)
 {
-	int64_t quota;
-	uint64_t period;
-
-	group_read_limit(single.job, &quota, &period);
-	ck_assert_int_eq(quota, quota_us);
-	ck_assert_uint_eq(period, 100000);
+	group_assert_limit(single.job, quota_us, 100000);
 }
