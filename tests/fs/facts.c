@@ -26,6 +26,7 @@
 #include "agent/meter/meter.h"
 #include "agent/node/job.h"
 #include "tests/fs/group.h"
+#include "tests/fs/onejob.h"
 #include "tests/test.h"
 
 #define S	  1000000000ull
@@ -41,31 +42,21 @@ static int64_t share_ucpu;
 
 static void setup(void)
 {
-	struct error error = { 0 };
-
-	group_clean();
-	memset(&conf, 0, sizeof(conf));
+	onejob_begin(&conf);
 	snprintf(conf.cgroup, sizeof(conf.cgroup), "%s", group_path("job"));
-	snprintf(conf.state_directory, sizeof(conf.state_directory), "/tmp");
-	conf.period_ns = 100000000;
-	conf.floor_ucpu = 10000;
 	conf.ceiling_ucpu = 2000000;
-	conf.on_exit = CONF_ON_EXIT_KEEP;
-	conf.trading.tick_ns = S;
 	conf.release_after_ns = 60 * S;
-	group_make("job");
 	group_directory("job", directory);
 	group_write_limit("", -1, 100000);
 	now_ns = clock_now_ns();
 	share_ucpu = SHARE;
-	ck_assert_msg(job_open(&conf, conf.floor_ucpu, &job, &error) == 0, "%s", error.text);
+	job = onejob_open(&conf);
 }
 
 static void teardown(void)
 {
 	job = job_close(job);
-	group_clean();
-	(void)unlink("/tmp/limit-before");
+	onejob_end();
 }
 
 static const struct job_facts *tick(void)

@@ -22,6 +22,7 @@
 #include "agent/guard/guard_client.h"
 #include "agent/meter/meter.h"
 #include "tests/fs/group.h"
+#include "tests/fs/onejob.h"
 #include "tests/test.h"
 
 #define SECOND_NS 1000000000ull
@@ -35,32 +36,14 @@ static char directory[PATH_MAX];
 
 static void setup(void)
 {
-	group_clean();
-	memset(&conf, 0, sizeof(conf));
+	onejob_begin(&conf);
 	snprintf(conf.cgroup, sizeof(conf.cgroup), "%s", group_path("job"));
-	snprintf(conf.state_directory, sizeof(conf.state_directory), "/tmp");
-	conf.period_ns = 100000000;
-	conf.floor_ucpu = 10000;
-	conf.ceiling_ucpu = 1000000;
-	conf.on_exit = CONF_ON_EXIT_KEEP;
-	conf.trading.tick_ns = SECOND_NS;
-	group_make("job");
 	group_directory("job", directory);
 }
 
 static void teardown(void)
 {
-	group_clean();
-	(void)unlink("/tmp/limit-before");
-}
-
-static struct job *must_open(void)
-{
-	struct error error = { 0 };
-	struct job *job = NULL;
-
-	ck_assert_msg(job_open(&conf, conf.floor_ucpu, &job, &error) == 0, "%s", error.text);
-	return job;
+	onejob_end();
 }
 
 static const char *state_of(const struct job *job)
@@ -74,7 +57,7 @@ static const char *state_of(const struct job *job)
 START_TEST(the_kernels_meter_by_choice_is_no_state)
 {
 	conf.meter = CONF_METER_KERNEL;
-	struct job *job = must_open();
+	struct job *job = onejob_open(&conf);
 
 	job_observe(job, clock_now_ns());
 	ck_assert_int_eq(job_limit(job, clock_now_ns(), SHARE, NULL), 0);
@@ -97,7 +80,7 @@ END_TEST
 
 START_TEST(a_group_that_goes_before_the_first_look_is_a_state)
 {
-	struct job *job = must_open();
+	struct job *job = onejob_open(&conf);
 
 	ck_assert_int_eq(rmdir(directory), 0);
 	job_observe(job, clock_now_ns());
@@ -112,7 +95,7 @@ END_TEST
 START_TEST(a_new_group_out_of_reach_is_no_limit)
 {
 	uint64_t now_ns = clock_now_ns();
-	struct job *job = must_open();
+	struct job *job = onejob_open(&conf);
 	struct error error = { 0 };
 
 	job_observe(job, now_ns);
@@ -156,7 +139,7 @@ START_TEST(an_ancestor_below_the_least_quota_leaves_a_share_to_enforce)
 	if (group_version() == 1)
 		return; /* there the kernel refuses the child's limit, too */
 	group_write_limit("", 1000, 1000000);
-	struct job *job = must_open();
+	struct job *job = onejob_open(&conf);
 	uint64_t now_ns = clock_now_ns();
 
 	job_observe(job, now_ns);
@@ -207,7 +190,7 @@ static int tick(struct job *job, uint64_t now_ns)
 
 START_TEST(fights_no_other_writer_but_puts_it_right_at_its_own_pace)
 {
-	struct job *job = must_open();
+	struct job *job = onejob_open(&conf);
 	uint64_t now_ns = 1000 * SECOND_NS;
 	unsigned repairs = 0, ticks = 0;
 
@@ -243,7 +226,7 @@ END_TEST
 
 START_TEST(puts_a_single_change_right_at_once)
 {
-	struct job *job = must_open();
+	struct job *job = onejob_open(&conf);
 	uint64_t now_ns = 1000 * SECOND_NS;
 
 	ck_assert_int_eq(tick(job, now_ns), 0);
@@ -295,7 +278,7 @@ START_TEST(without_a_guard_to_be_had_the_floor_is_the_ceiling)
 	const char *reason;
 
 	guard_it("agent/no-such-guard");
-	struct job *job = must_open();
+	struct job *job = onejob_open(&conf);
 	ck_assert_uint_eq(job_lease_deadline_ns(job), 0);
 	for (int i = 0; i < 3; i++, now_ns += SECOND_NS) {
 		job_lease_renew(job, clock_boot_ns() + SECOND_NS);
@@ -318,7 +301,7 @@ START_TEST(with_a_guard_a_limit_lasts_as_long_as_the_lease)
 	struct error error;
 
 	guard_it("agent/isobar-guard");
-	struct job *job = must_open();
+	struct job *job = onejob_open(&conf);
 	ck_assert_int_eq(job_guard(job)->state, GUARD_OK);
 	job_lease_renew(job, deadline_ns);
 	job_observe(job, now_ns);

@@ -20,6 +20,7 @@
 #include "agent/guard/guard_wire.h"
 #include "tests/fs/group.h"
 #include "tests/fs/manager.h"
+#include "tests/fs/onejob.h"
 #include "tests/test.h"
 
 #define SECOND_NS 1000000000ull
@@ -29,7 +30,7 @@
 #define KEPT_US	  30000
 
 static struct conf conf; /* too large for the stack */
-static char directory[PATH_MAX], state[] = "/tmp/isobar-job-unit-XXXXXX";
+static char directory[PATH_MAX];
 static struct manager manager;
 static uint64_t now_ns;
 static int disk_says; /* an errno */
@@ -45,18 +46,8 @@ int fsync(int fd)
 
 static void setup(void)
 {
-	group_clean();
-	snprintf(state, sizeof(state), "/tmp/isobar-job-unit-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(state));
-	memset(&conf, 0, sizeof(conf));
+	onejob_begin(&conf);
 	snprintf(conf.unit, sizeof(conf.unit), "foo.service");
-	snprintf(conf.state_directory, sizeof(conf.state_directory), "%s", state);
-	conf.period_ns = 100000000;
-	conf.floor_ucpu = 10000;
-	conf.ceiling_ucpu = 1000000;
-	conf.on_exit = CONF_ON_EXIT_KEEP;
-	conf.trading.tick_ns = SECOND_NS;
-	group_make("job");
 	group_directory("job", directory);
 	manager_start(&manager);
 	snprintf(manager.unit->group, sizeof(manager.unit->group), "%s", group_path("job"));
@@ -66,22 +57,8 @@ static void setup(void)
 
 static void teardown(void)
 {
-	char path[256];
-
 	manager_stop(&manager);
-	group_clean();
-	snprintf(path, sizeof(path), "%s/unit-before", state);
-	(void)unlink(path);
-	(void)rmdir(state);
-}
-
-static struct job *must_open(void)
-{
-	struct error error = { 0 };
-	struct job *job = NULL;
-
-	ck_assert_msg(job_open(&conf, conf.floor_ucpu, &job, &error) == 0, "%s", error.text);
-	return job;
+	onejob_end();
 }
 
 /* One tick. */
@@ -105,7 +82,7 @@ static const char *state_of(const struct job *job, const char **ret_reason)
 static struct job *limited(void)
 {
 	struct error error = { 0 };
-	struct job *job = must_open();
+	struct job *job = onejob_open(&conf);
 
 	for (int i = 0; i < 3; i++)
 		ck_assert_msg(tick(job, SHARE, &error) == 0, "%s", error.text);
@@ -178,7 +155,7 @@ START_TEST(a_systemd_that_is_slow_at_the_start_is_waited_for)
 	struct error error = { 0 };
 
 	manager.unit->delay_ms = 300; /* an answer; there are half a dozen of them */
-	struct job *job = must_open();
+	struct job *job = onejob_open(&conf);
 	ck_assert_uint_eq(manager.unit->ucpu, 10000);
 	/* When it runs it does not wait so long. */
 	uint64_t begin_ns = clock_now_ns();
@@ -312,7 +289,7 @@ START_TEST(a_unit_that_does_not_run_yet_is_gone)
 	const char *reason;
 
 	manager.unit->group[0] = '\0';
-	struct job *job = must_open();
+	struct job *job = onejob_open(&conf);
 	ck_assert_int_eq(tick(job, SHARE, &error), 0);
 	ck_assert_str_eq(state_of(job, &reason), "gone");
 	ck_assert_uint_eq(manager.unit->ucpu, 10000);
@@ -332,12 +309,12 @@ static pid_t start_guarded(struct job **ret_job)
 
 	snprintf(conf.guard.executable, sizeof(conf.guard.executable), "%s/agent/isobar-guard",
 		 builddir != NULL ? builddir : ".");
-	snprintf(conf.run_directory, sizeof(conf.run_directory), "%s", state);
+	snprintf(conf.run_directory, sizeof(conf.run_directory), "%s", conf.state_directory);
 	snprintf(conf.listen, sizeof(conf.listen), "tcp://127.0.0.1:7201");
 	conf.trading.lease_ns = 30 * SECOND_NS;
 	conf.trading.guard_ns = SECOND_NS / 5;
 	ck_assert(conf_is_guarded(&conf));
-	*ret_job = must_open();
+	*ret_job = onejob_open(&conf);
 	for (int i = 0; i < 3; i++) {
 		job_lease_renew(*ret_job, clock_boot_ns() + 29 * SECOND_NS);
 		ck_assert_msg(tick(*ret_job, SHARE, &error) == 0, "%s", error.text);
@@ -355,9 +332,9 @@ static void end_guarded(struct job *job, pid_t guard)
 
 	job_close(job);
 	ck_assert_int_eq(kill(guard, SIGKILL), 0);
-	snprintf(path, sizeof(path), "%s/" GUARD_LOCK, state);
+	snprintf(path, sizeof(path), "%s/" GUARD_LOCK, onejob_state);
 	(void)unlink(path);
-	snprintf(path, sizeof(path), "%s/" GUARD_SOCKET, state);
+	snprintf(path, sizeof(path), "%s/" GUARD_SOCKET, onejob_state);
 	(void)unlink(path);
 }
 
@@ -420,7 +397,7 @@ START_TEST(a_low_quota_from_before_is_no_drift_with_its_own_period)
 	manager.unit->ucpu = 30000; /* CPUQuota=3%, per 100 ms */
 	conf.floor_ucpu = 20000;
 	conf.period_ns = SECOND_NS / 20;
-	job = must_open();
+	job = onejob_open(&conf);
 	for (int i = 0; i < 4; i++) {
 		ck_assert_int_eq(tick(job, 35000, &error), 0);
 		group_assert_limit(directory, 1750, 50000);
@@ -495,7 +472,8 @@ static void put_dropin(void)
 {
 	FILE *file;
 
-	snprintf(manager.unit->dropin, sizeof(manager.unit->dropin), "%s/override.conf", state);
+	snprintf(manager.unit->dropin, sizeof(manager.unit->dropin), "%s/override.conf",
+		 onejob_state);
 	file = fopen(manager.unit->dropin, "we");
 	ck_assert_ptr_nonnull(file);
 	ck_assert_int_ge(fputs("[Service]\nCPUQuota=200%\n", file), 0);
@@ -513,7 +491,7 @@ START_TEST(a_unit_that_a_reload_would_lift_is_refused)
 	ck_assert_uint_eq(manager.unit->calls, 0);
 	/* One that only looks may look. */
 	conf.dry_run = true;
-	job_close(must_open());
+	job_close(onejob_open(&conf));
 	ck_assert_int_eq(unlink(manager.unit->dropin), 0);
 }
 END_TEST
@@ -530,13 +508,13 @@ START_TEST(a_unit_that_a_reload_has_lifted_is_named_until_it_is_put_right)
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(tick(job, SHARE, NULL), 0);
 	kernel_has(SHARE_US);
-	ck_assert_str_eq(state_of(job, &reason), "degraded");
+	ck_assert_str_eq(job_state(job, &reason), "degraded");
 	ck_assert_ptr_nonnull(strstr(reason, "/override.conf' has a CPUQuota"));
 	ck_assert_int_eq(unlink(manager.unit->dropin), 0);
 	manager.unit->dropin[0] = '\0';
-	for (int i = 0; i < 600 && strcmp(state_of(job, &reason), "ok") != 0; i++)
+	for (int i = 0; i < 600 && strcmp(job_state(job, &reason), "ok") != 0; i++)
 		ck_assert_int_eq(tick(job, SHARE, NULL), 0);
-	ck_assert_str_eq(state_of(job, &reason), "ok");
+	ck_assert_str_eq(job_state(job, &reason), "ok");
 	job_close(job);
 }
 END_TEST
@@ -544,7 +522,7 @@ END_TEST
 START_TEST(a_dry_run_tells_systemd_nothing)
 {
 	conf.dry_run = true;
-	struct job *job = must_open();
+	struct job *job = onejob_open(&conf);
 
 	ck_assert_int_eq(tick(job, SHARE, NULL), 0);
 	ck_assert_int_eq(tick(job, 2 * SHARE, NULL), 0);

@@ -6,7 +6,8 @@ unit_tests += %D%/unit
 %C%_unit_SOURCES = %D%/unit.c %D%/manager.c %D%/manager.h
 %C%_unit_CFLAGS = $(AM_CFLAGS) $(SYSTEMD_CFLAGS)
 host_tests += %D%/job_unit
-%C%_job_unit_SOURCES = %D%/job_unit.c %D%/manager.c %D%/manager.h %D%/group.c %D%/group.h
+%C%_job_unit_SOURCES = %D%/job_unit.c %D%/manager.c %D%/manager.h \
+	%D%/onejob.c %D%/onejob.h %D%/group.c %D%/group.h
 %C%_job_unit_CFLAGS = $(AM_CFLAGS) $(SYSTEMD_CFLAGS)
 endif
 host_tests += %D%/guard %D%/watchdog %D%/host %D%/job %D%/library %D%/load
@@ -24,7 +25,7 @@ check_PROGRAMS += %D%/watchdog_device.so
 %C%_watchdog_device_so_LDFLAGS = -shared
 %C%_watchdog_device_so_LDADD =
 %C%_host_SOURCES = %D%/host.c %D%/group.c %D%/group.h
-%C%_job_SOURCES = %D%/job.c %D%/group.c %D%/group.h
+%C%_job_SOURCES = %D%/job.c %D%/onejob.c %D%/onejob.h %D%/group.c %D%/group.h
 %C%_library_SOURCES = %D%/library.c %D%/group.c %D%/group.h
 %C%_load_SOURCES = %D%/load.c %D%/group.c %D%/group.h
 
@@ -34,4 +35,4 @@ host_tests += %D%/demo
 unit_tests += %D%/hostfacts
 %C%_hostfacts_SOURCES = %D%/hostfacts.c %D%/tree.c %D%/tree.h
 host_tests += %D%/facts
-%C%_facts_SOURCES = %D%/facts.c %D%/group.c %D%/group.h
+%C%_facts_SOURCES = %D%/facts.c %D%/onejob.c %D%/onejob.h %D%/group.c %D%/group.h
