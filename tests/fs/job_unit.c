@@ -74,11 +74,6 @@ static void kernel_has(int64_t quota_us)
 	group_assert_limit(directory, quota_us, 100000);
 }
 
-static const char *state_of(const struct job *job, const char **ret_reason)
-{
-	return job_state(job, ret_reason);
-}
-
 static struct job *limited(void)
 {
 	struct error error = { 0 };
@@ -90,6 +85,34 @@ static struct job *limited(void)
 	ck_assert_uint_eq(manager.unit->ucpu, KEPT);
 	ck_assert_int_eq(job_view(job)->enforced_ucpu, SHARE);
 	return job;
+}
+
+/* systemd answers again; after a failure it is left alone for eight seconds at most. */
+static void until_answered(struct job *job, int64_t share_ucpu)
+{
+	struct error error = { 0 };
+	uint64_t begin_ns = clock_now_ns();
+
+	manager.unit->delay_ms = 0;
+	do {
+		ck_assert_uint_lt(clock_now_ns() - begin_ns, 20 * SECOND_NS);
+		now_ns += 8 * SECOND_NS;
+	} while (tick(job, share_ucpu, &error) == -ETIME);
+}
+
+/* This is what systemd writes to the kernel at a reload, and it is nobody's change. */
+static void check_reloads(struct job *job, int64_t quota_us)
+{
+	const char *reason;
+
+	for (int i = 0; i < 8; i++) {
+		group_write_limit("job", quota_us, 100000);
+		ck_assert_int_eq(tick(job, SHARE, NULL), 0);
+		kernel_has(SHARE_US);
+	}
+	ck_assert_uint_eq(cgroup_drift_count(job_cgroup(job)), 0);
+	ck_assert_str_ne(job_state(job, &reason), "drifted");
+	ck_assert_str_ne(job_state(job, &reason), "conflict");
 }
 
 START_TEST(both_limits_follow_the_share)
@@ -111,17 +134,9 @@ END_TEST
 
 START_TEST(what_systemd_writes_again_is_no_change_by_others)
 {
-	const char *reason;
 	struct job *job = limited();
 
-	for (int i = 0; i < 8; i++) {
-		group_write_limit("job", KEPT_US, 100000);
-		ck_assert_int_eq(tick(job, SHARE, NULL), 0);
-		kernel_has(SHARE_US);
-	}
-	ck_assert_uint_eq(cgroup_drift_count(job_cgroup(job)), 0);
-	ck_assert_str_ne(state_of(job, &reason), "drifted");
-	ck_assert_str_ne(state_of(job, &reason), "conflict");
+	check_reloads(job, KEPT_US);
 	job_close(job);
 }
 END_TEST
@@ -137,12 +152,7 @@ START_TEST(a_lowering_counts_when_systemd_has_it)
 	kernel_has(20430);
 	ck_assert_int_eq(job_view(job)->enforced_ucpu, KEPT);
 	ck_assert_int_lt(tick(job, 204300, &error), 0);
-	manager.unit->delay_ms = 0;
-	uint64_t begin_ns = clock_now_ns();
-	do {
-		ck_assert_uint_lt(clock_now_ns() - begin_ns, 20 * SECOND_NS);
-		now_ns += 8 * SECOND_NS; /* it is left alone for so long at most */
-	} while (tick(job, 204300, &error) == -ETIME);
+	until_answered(job, 204300);
 	ck_assert_uint_eq(manager.unit->ucpu, 200000);
 	kernel_has(20430);
 	ck_assert_int_eq(job_view(job)->enforced_ucpu, 204300);
@@ -185,7 +195,6 @@ START_TEST(a_quota_that_cannot_be_asked_for_may_be_anything)
 {
 	struct error error = { 0 };
 	struct job *job = limited();
-	uint64_t begin_ns = clock_now_ns();
 
 	manager.unit->ucpu = UINT64_MAX;
 	group_write_limit("job", -1, 100000);
@@ -194,17 +203,27 @@ START_TEST(a_quota_that_cannot_be_asked_for_may_be_anything)
 	/* The kernel's file has been put right, but a reload would undo it. */
 	kernel_has(SHARE_US);
 	ck_assert_int_eq(job_view(job)->enforced_ucpu, INT64_MAX);
-	manager.unit->delay_ms = 0;
-	do {
-		ck_assert_uint_lt(clock_now_ns() - begin_ns, 20 * SECOND_NS);
-		now_ns += 8 * SECOND_NS;
-	} while (tick(job, SHARE, &error) == -ETIME);
+	until_answered(job, SHARE);
 	ck_assert_uint_eq(manager.unit->ucpu, KEPT);
 	kernel_has(SHARE_US);
 	ck_assert_int_eq(job_view(job)->enforced_ucpu, SHARE);
 	job_close(job);
 }
 END_TEST
+
+/* The unit runs, from now on. */
+static void check_started(struct job *job)
+{
+	struct error error = { 0 };
+	const char *reason;
+
+	snprintf(manager.unit->group, sizeof(manager.unit->group), "%s", group_path("job"));
+	for (int i = 0; i < 4; i++)
+		(void)tick(job, SHARE, &error);
+	kernel_has(SHARE_US);
+	ck_assert_uint_eq(manager.unit->ucpu, KEPT);
+	ck_assert_str_ne(job_state(job, &reason), "gone");
+}
 
 START_TEST(the_share_of_a_stopped_unit_is_free_once_systemd_knows)
 {
@@ -216,7 +235,7 @@ START_TEST(the_share_of_a_stopped_unit_is_free_once_systemd_knows)
 	ck_assert_int_eq(rmdir(directory), 0);
 	ck_assert_int_eq(tick(job, SHARE, &error), 0);
 	ck_assert_int_eq(tick(job, SHARE, &error), 0);
-	ck_assert_str_eq(state_of(job, &reason), "gone");
+	ck_assert_str_eq(job_state(job, &reason), "gone");
 	ck_assert_str_eq(reason, "unit foo.service is not running (inactive)");
 	/* When it starts it has this much: so long it is not the others'. */
 	ck_assert_int_eq(job_view(job)->enforced_ucpu, KEPT);
@@ -227,12 +246,7 @@ START_TEST(the_share_of_a_stopped_unit_is_free_once_systemd_knows)
 
 	group_make("job");
 	group_write_limit("job", 1000, 100000);
-	snprintf(manager.unit->group, sizeof(manager.unit->group), "%s", group_path("job"));
-	for (int i = 0; i < 4; i++)
-		(void)tick(job, SHARE, &error);
-	kernel_has(SHARE_US);
-	ck_assert_uint_eq(manager.unit->ucpu, KEPT);
-	ck_assert_str_ne(state_of(job, &reason), "gone");
+	check_started(job);
 	job_close(job);
 }
 END_TEST
@@ -251,7 +265,7 @@ START_TEST(one_that_is_there_again_is_limited_at_the_next_look)
 	now_ns += SECOND_NS / 20 - SECOND_NS;
 	ck_assert_int_eq(tick(job, SHARE, &error), 0);
 	kernel_has(SHARE_US);
-	ck_assert_str_ne(state_of(job, &reason), "gone");
+	ck_assert_str_ne(job_state(job, &reason), "gone");
 	job_close(job);
 }
 END_TEST
@@ -261,22 +275,16 @@ START_TEST(one_made_anew_while_systemd_hangs_is_limited_and_uncertain)
 {
 	struct error error = { 0 };
 	struct job *job = limited();
-	uint64_t begin_ns;
 
 	ck_assert_int_eq(rmdir(directory), 0);
 	ck_assert_int_eq(tick(job, SHARE, &error), 0);
 	manager.unit->ucpu = UINT64_MAX;
 	group_make("job");
 	manager.unit->delay_ms = 1500;
-	begin_ns = clock_now_ns();
 	ck_assert_int_eq(tick(job, SHARE, &error), -ETIME);
 	kernel_has(SHARE_US);
 	ck_assert_int_eq(job_view(job)->enforced_ucpu, INT64_MAX);
-	manager.unit->delay_ms = 0;
-	do {
-		ck_assert_uint_lt(clock_now_ns() - begin_ns, 20 * SECOND_NS);
-		now_ns += 8 * SECOND_NS;
-	} while (tick(job, SHARE, &error) == -ETIME);
+	until_answered(job, SHARE);
 	ck_assert_uint_eq(manager.unit->ucpu, KEPT);
 	ck_assert_int_eq(job_view(job)->enforced_ucpu, SHARE);
 	job_close(job);
@@ -291,12 +299,9 @@ START_TEST(a_unit_that_does_not_run_yet_is_gone)
 	manager.unit->group[0] = '\0';
 	struct job *job = onejob_open(&conf);
 	ck_assert_int_eq(tick(job, SHARE, &error), 0);
-	ck_assert_str_eq(state_of(job, &reason), "gone");
+	ck_assert_str_eq(job_state(job, &reason), "gone");
 	ck_assert_uint_eq(manager.unit->ucpu, 10000);
-	snprintf(manager.unit->group, sizeof(manager.unit->group), "%s", group_path("job"));
-	for (int i = 0; i < 4; i++)
-		(void)tick(job, SHARE, &error);
-	kernel_has(SHARE_US);
+	check_started(job);
 	job_close(job);
 }
 END_TEST
@@ -368,20 +373,11 @@ END_TEST
 
 START_TEST(the_floor_that_a_reload_writes_is_no_drift_and_lasts_a_tick)
 {
-	struct error error = { 0 };
-	const char *reason;
 	struct job *job;
 	pid_t guard = start_guarded(&job);
 	unsigned calls = manager.unit->calls, peers = manager.unit->peers;
 
-	for (int i = 0; i < 8; i++) {
-		group_write_limit("job", 1000, 100000);
-		ck_assert_int_eq(tick(job, SHARE, &error), 0);
-		kernel_has(SHARE_US);
-	}
-	ck_assert_uint_eq(cgroup_drift_count(job_cgroup(job)), 0);
-	ck_assert_str_ne(state_of(job, &reason), "drifted");
-	ck_assert_str_ne(state_of(job, &reason), "conflict");
+	check_reloads(job, 1000);
 	/* Nor is systemd asked or told anything. */
 	ck_assert_uint_eq(manager.unit->calls, calls);
 	ck_assert_uint_eq(manager.unit->peers, peers);
