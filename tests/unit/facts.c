@@ -56,6 +56,23 @@ static bool holds(enum iso_fact fact)
 	return it_does;
 }
 
+static void assert_ratio(enum iso_fact fact, double expected, double tolerance)
+{
+	double ratio = 0;
+
+	ck_assert(iso_facts_holds(&facts, fact, &ratio));
+	ck_assert_double_eq_tol(ratio, expected, tolerance);
+}
+
+/* Used all the time, and throttled in all periods: it holds after ten seconds and not before. */
+static void begins_after_ten(enum iso_fact fact, double used)
+{
+	run(9, used, 10);
+	ck_assert(!holds(fact));
+	run(1, used, 10);
+	assert_ratio(fact, used, 1e-9);
+}
+
 static unsigned count_held(void)
 {
 	unsigned count = 0;
@@ -78,15 +95,9 @@ END_TEST
 
 START_TEST(overuse_needs_two_windows_to_begin_and_one_to_end)
 {
-	double ratio = 0;
-
 	run(100, 1, 10);
 	run(10, 2, 10);
-	run(9, 1.5, 10);
-	ck_assert(!holds(ISO_FACT_OVERUSE));
-	run(1, 1.5, 10);
-	ck_assert(iso_facts_holds(&facts, ISO_FACT_OVERUSE, &ratio));
-	ck_assert_double_eq_tol(ratio, 1.5, 1e-9);
+	begins_after_ten(ISO_FACT_OVERUSE, 1.5);
 	/* Not enough to begin, and too much to end. */
 	run(100, 1.15, 10);
 	ck_assert(holds(ISO_FACT_OVERUSE));
@@ -121,13 +132,7 @@ END_TEST
 
 START_TEST(a_throttled_period_whose_quota_was_not_used_is_odd)
 {
-	double ratio = 0;
-
-	run(9, 0.5, 10);
-	ck_assert(!holds(ISO_FACT_EARLY));
-	run(1, 0.5, 10);
-	ck_assert(iso_facts_holds(&facts, ISO_FACT_EARLY, &ratio));
-	ck_assert_double_eq_tol(ratio, 0.5, 1e-9);
+	begins_after_ten(ISO_FACT_EARLY, 0.5);
 	run(10, 0.85, 10);
 	ck_assert(holds(ISO_FACT_EARLY));
 	run(10, 0.95, 10);
@@ -156,8 +161,6 @@ END_TEST
 
 START_TEST(two_accounts_may_differ_a_little_and_in_both_ways)
 {
-	double ratio = 0;
-
 	run(100, 1, 10);
 	for (int way = -1; way <= 1; way += 2) {
 		for (int i = 0; i < 130; i++) {
@@ -169,8 +172,7 @@ START_TEST(two_accounts_may_differ_a_little_and_in_both_ways)
 			now.kernel_ns += (uint64_t)(way * SHARE * 100); /* 10 % */
 			run(1, 1, 10);
 		}
-		ck_assert(iso_facts_holds(&facts, ISO_FACT_ACCOUNTS, &ratio));
-		ck_assert_double_eq_tol(ratio, way < 0 ? 1 / 0.9 : 1 / 1.1, 1e-3);
+		assert_ratio(ISO_FACT_ACCOUNTS, way < 0 ? 1 / 0.9 : 1 / 1.1, 1e-3);
 		run(130, 1, 10);
 		ck_assert(!holds(ISO_FACT_ACCOUNTS));
 	}
@@ -190,9 +192,7 @@ START_TEST(a_host_that_is_robbed_is_odd)
 		now.interrupts_ns += 2 * S / 10;
 		run(1, 1, 10);
 	}
-	double ratio = 0;
-	ck_assert(iso_facts_holds(&facts, ISO_FACT_STOLEN, &ratio));
-	ck_assert_double_eq_tol(ratio, 0.25, 1e-9);
+	assert_ratio(ISO_FACT_STOLEN, 0.25, 1e-9);
 	ck_assert(!holds(ISO_FACT_INTERRUPTS));
 	for (int i = 0; i < 60; i++) {
 		now.stolen_ns += 2 * S / 14; /* 7 % */
