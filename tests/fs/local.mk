@@ -1,5 +1,5 @@
 # Control groups: trees of plain files, then the real hierarchy of this host.
-unit_tests += %D%/cgroup %D%/delegated %D%/keeper %D%/mounts
+unit_tests += %D%/cgroup %D%/cgroup_job %D%/delegated %D%/keeper %D%/mounts
 %C%_delegated_SOURCES = %D%/delegated.c %D%/tree.c %D%/tree.h
 if WITH_SYSTEMD
 unit_tests += %D%/unit
@@ -11,7 +11,9 @@ host_tests += %D%/job_unit
 %C%_job_unit_CFLAGS = $(AM_CFLAGS) $(SYSTEMD_CFLAGS)
 endif
 host_tests += %D%/guard %D%/watchdog %D%/host %D%/job %D%/library %D%/load
-%C%_cgroup_SOURCES = %D%/cgroup.c %D%/tree.c %D%/tree.h
+jobtree = %D%/jobtree.c %D%/jobtree.h %D%/tree.c %D%/tree.h
+%C%_cgroup_SOURCES = %D%/cgroup.c $(jobtree)
+%C%_cgroup_job_SOURCES = %D%/cgroup_job.c $(jobtree)
 %C%_keeper_SOURCES = %D%/keeper.c %D%/tree.c %D%/tree.h
 %C%_mounts_SOURCES = %D%/mounts.c %D%/tree.c %D%/tree.h
 %C%_guard_SOURCES = %D%/guard.c %D%/guarded.c %D%/guarded.h \
