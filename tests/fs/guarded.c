@@ -28,6 +28,12 @@
 #define SAMPLES_MAX 30000
 #define PERIOD_US   100000
 
+/*
+ * Without real-time precedence, or on a machine that stands still, the guard is
+ * late by what the machine is: an observer as an ordinary process measures that.
+ */
+#define LATE_NS (40 * MS_NS)
+
 struct sample {
 	uint64_t before_ns, after_ns; /* the reading */
 	long quota_us;
@@ -241,6 +247,16 @@ pid_t guarded_agent(void)
 	return pid;
 }
 
+pid_t guarded_with_share(void)
+{
+	pid_t agent;
+
+	guarded->granting = true;
+	agent = guarded_agent();
+	guarded_await(GUARD_OK, GUARDED_SHARE_US);
+	return agent;
+}
+
 void guarded_kill(pid_t pid)
 {
 	(void)kill(pid, SIGKILL);
@@ -376,4 +392,17 @@ void guarded_sleep_until(uint64_t boot_ns)
 
 	if (boot_ns > now_ns)
 		usleep((useconds_t)((boot_ns - now_ns) / 1000));
+}
+
+void guarded_check_end(uint64_t since_ns, uint64_t least_ns, uint64_t deadline_ns)
+{
+	long least, greatest;
+
+	ck_assert_uint_gt(guarded_range(since_ns, least_ns - GUARDED_EARLY_NS, &least,
+					&greatest), 10 * GUARDED_SAMPLES_MIN);
+	ck_assert_int_eq(least, GUARDED_SHARE_US);
+	ck_assert_int_eq(greatest, GUARDED_SHARE_US);
+	ck_assert_uint_gt(guarded_range(deadline_ns - GUARDED_EARLY_NS + LATE_NS, UINT64_MAX,
+					&least, &greatest), GUARDED_SAMPLES_MIN);
+	ck_assert_int_eq(greatest, GUARDED_FLOOR_US);
 }

@@ -19,6 +19,9 @@
 #define GUARDED_LEASE_NS 1200000000ull
 #define GUARDED_EARLY_NS 150000000ull
 
+/* The observer is an ordinary process: on a busy machine it gets to look seldom. */
+#define GUARDED_SAMPLES_MIN 3
+
 /* Written by the test, read by the agent, and the other way round. */
 struct guarded_shared {
 	volatile bool granting;       /* a neighbour answers: the lease is renewed */
@@ -53,6 +56,8 @@ void guarded_group_directory(char *ret_directory, size_t size);
 
 /* Starts an agent; returns when it has had some turns. */
 pid_t guarded_agent(void);
+/* One that has a lease and its share. */
+pid_t guarded_with_share(void);
 void guarded_kill(pid_t pid); /* SIGKILL, and waits for a child */
 /* Waits until the guard process is not there any more; false after timeout_ms. */
 bool guarded_gone(pid_t guard, unsigned timeout_ms);
@@ -67,6 +72,13 @@ void guarded_watch(void);
 void guarded_stop(void);
 /* Least and greatest quota seen in [from_ns, to_ns) of CLOCK_BOOTTIME; how many samples. */
 unsigned guarded_range(uint64_t from_ns, uint64_t to_ns, long *ret_least, long *ret_greatest);
+
+/*
+ * From the last deadline on nothing above the floor was seen; before it, no dip.  Of an
+ * agent that was killed nobody knows whether the guard took the last one: least_ns is
+ * the one before.
+ */
+void guarded_check_end(uint64_t since_ns, uint64_t least_ns, uint64_t deadline_ns);
 
 void guarded_sleep_until(uint64_t boot_ns);
 

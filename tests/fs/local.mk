@@ -10,16 +10,16 @@ host_tests += %D%/job_unit
 	%D%/onejob.c %D%/onejob.h %D%/group.c %D%/group.h
 %C%_job_unit_CFLAGS = $(AM_CFLAGS) $(SYSTEMD_CFLAGS)
 endif
-host_tests += %D%/guard %D%/watchdog %D%/host %D%/job %D%/library %D%/load
+host_tests += %D%/guard %D%/guard_client %D%/watchdog %D%/host %D%/job %D%/library %D%/load
 jobtree = %D%/jobtree.c %D%/jobtree.h %D%/tree.c %D%/tree.h
 %C%_cgroup_SOURCES = %D%/cgroup.c $(jobtree)
 %C%_cgroup_job_SOURCES = %D%/cgroup_job.c $(jobtree)
 %C%_keeper_SOURCES = %D%/keeper.c %D%/tree.c %D%/tree.h
 %C%_mounts_SOURCES = %D%/mounts.c %D%/tree.c %D%/tree.h
-%C%_guard_SOURCES = %D%/guard.c %D%/guarded.c %D%/guarded.h \
-	%D%/group.c %D%/group.h %D%/tree.c %D%/tree.h
-%C%_watchdog_SOURCES = %D%/watchdog.c %D%/guarded.c %D%/guarded.h \
-	%D%/group.c %D%/group.h %D%/tree.c %D%/tree.h
+guarded = %D%/guarded.c %D%/guarded.h %D%/group.c %D%/group.h %D%/tree.c %D%/tree.h
+%C%_guard_SOURCES = %D%/guard.c $(guarded)
+%C%_guard_client_SOURCES = %D%/guard_client.c $(guarded)
+%C%_watchdog_SOURCES = %D%/watchdog.c $(guarded)
 # Preloaded, so it is a shared object without any library of ours.
 check_PROGRAMS += %D%/watchdog_device.so
 %C%_watchdog_device_so_SOURCES = %D%/watchdog_device.c

@@ -99,21 +99,11 @@ static uint64_t longest_ns(const struct record *record, uint64_t now_ns)
 	return longest;
 }
 
-static pid_t with_share(void)
-{
-	pid_t agent;
-
-	guarded->granting = true;
-	agent = guarded_agent();
-	guarded_await(GUARD_OK, SHARE);
-	return agent;
-}
-
 START_TEST(it_is_armed_and_petted_and_then_automatic_burial_is_safe)
 {
 	struct record record;
 
-	with_share();
+	guarded_with_share();
 	ck_assert_int_eq(guarded->watchdog, GUARD_WATCHDOG_ARMED);
 	ck_assert_uint_eq(guarded->watchdog_s, 1);
 	ck_assert(guarded->auto_burial);
@@ -129,7 +119,7 @@ END_TEST
 
 START_TEST(without_its_agent_the_guard_pets_on_and_disarms_it_at_the_end)
 {
-	pid_t agent = with_share(), guard = guarded->guard;
+	pid_t agent = guarded_with_share(), guard = guarded->guard;
 	struct record record;
 
 	guarded_kill(agent);
@@ -147,7 +137,7 @@ END_TEST
 
 START_TEST(a_guard_that_is_killed_leaves_it_armed_and_the_next_one_pets_it)
 {
-	with_share();
+	guarded_with_share();
 	pid_t guard = guarded->guard;
 	struct record record;
 
@@ -169,7 +159,7 @@ END_TEST
 
 START_TEST(with_both_killed_nobody_pets_it_and_nobody_disarms_it)
 {
-	pid_t agent = with_share(), guard = guarded->guard;
+	pid_t agent = guarded_with_share(), guard = guarded->guard;
 	struct record record;
 
 	guarded_kill(agent);
@@ -189,7 +179,7 @@ END_TEST
 
 START_TEST(sigterm_disarms_it)
 {
-	pid_t agent = with_share(), guard = guarded->guard;
+	pid_t agent = guarded_with_share(), guard = guarded->guard;
 
 	guarded_kill(agent);
 	ck_assert_int_eq(kill(guard, SIGTERM), 0);
@@ -202,7 +192,7 @@ START_TEST(one_that_is_too_slow_for_the_slack_is_disarmed_again)
 {
 	ck_assert_int_eq(setenv(_i == 0 ? "ISO_WATCHDOG_LEAST_S" : "ISO_WATCHDOG_FIXED_S", "60", 1),
 			 0);
-	with_share();
+	guarded_with_share();
 	ck_assert_int_eq(guarded->watchdog, GUARD_WATCHDOG_TOO_SLOW);
 	ck_assert(!guarded->auto_burial);
 	ck_assert(look().disarmed);
@@ -214,7 +204,7 @@ START_TEST(one_that_cannot_be_set_will_do_if_it_is_fast_enough)
 {
 	ck_assert_int_eq(setenv("ISO_WATCHDOG_FIXED_S", "3", 1), 0);
 	guarded_config.watchdog_s = 4;
-	with_share();
+	guarded_with_share();
 	ck_assert_int_eq(guarded->watchdog, GUARD_WATCHDOG_ARMED);
 	ck_assert_uint_eq(guarded->watchdog_s, 3);
 }
@@ -223,7 +213,7 @@ END_TEST
 START_TEST(a_slack_without_room_for_any_timeout_arms_nothing)
 {
 	guarded_config.watchdog_s = 0;
-	with_share();
+	guarded_with_share();
 	ck_assert_int_eq(guarded->watchdog, GUARD_WATCHDOG_TOO_SLOW);
 	ck_assert(!guarded->auto_burial);
 	ck_assert_uint_eq(look().timeout_s, 0);
@@ -236,7 +226,7 @@ START_TEST(one_that_is_not_there_or_none_leaves_the_guard_at_work)
 		ck_assert_int_eq(unlink(device), 0);
 	else
 		ck_assert_int_eq(unsetenv("LD_PRELOAD"), 0);
-	with_share();
+	guarded_with_share();
 	ck_assert_int_eq(guarded->watchdog, GUARD_WATCHDOG_FAILED);
 	ck_assert(!guarded->auto_burial);
 }
