@@ -84,6 +84,23 @@ void test_skip(const char *why)
 	fflush(stdout);
 }
 
+bool test_is_there(pid_t pid)
+{
+	char path[64], line[512];
+	const char *end;
+	FILE *file;
+	bool there;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return false;
+	there = fgets(line, sizeof(line), file) != NULL && (end = strrchr(line, ')')) != NULL &&
+		end[2] != 'Z' && end[2] != 'X';
+	fclose(file);
+	return there;
+}
+
 static void end_filter(void)
 {
 	if (filter <= 0)

@@ -3,7 +3,9 @@
 #define ISO_TEST_H
 
 #include <check.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "lib/rng.h"
 #include "lib/status.h"
@@ -27,6 +29,9 @@ _Noreturn void test_skip_all(const char *why);
  */
 void test_may_skip(void);
 void test_skip(const char *why);
+
+/* A zombie is gone: whoever has to reap it may be stopped, or reap no orphans. */
+bool test_is_there(pid_t pid);
 
 #define ck_assert_ok(status) ck_assert_int_eq((status), ISO_OK)
 

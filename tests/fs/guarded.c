@@ -266,27 +266,10 @@ void guarded_kill(pid_t pid)
 			state.agents[i] = 0;
 }
 
-/* A zombie is gone: who has to reap it may be stopped. */
-static bool is_there(pid_t pid)
-{
-	char path[64], line[512], *end;
-	FILE *file;
-	bool there;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	file = fopen(path, "re");
-	if (file == NULL)
-		return false;
-	there = fgets(line, sizeof(line), file) != NULL && (end = strrchr(line, ')')) != NULL &&
-		end[2] != 'Z' && end[2] != 'X';
-	fclose(file);
-	return there;
-}
-
 bool guarded_gone(pid_t guard, unsigned timeout_ms)
 {
 	for (unsigned i = 0; i <= timeout_ms / 5; i++) {
-		if (!is_there(guard))
+		if (!test_is_there(guard))
 			return true;
 		usleep(5000);
 	}

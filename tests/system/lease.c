@@ -61,27 +61,10 @@ static json_int_t guard_number(const struct ring *ring, unsigned node, const cha
 	return value;
 }
 
-/* A guard is no child of ours; an orphan is reaped by whoever takes it. */
-static bool is_there(pid_t pid)
-{
-	char path[64], line[512];
-	const char *end;
-	FILE *file;
-	bool there;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	file = fopen(path, "re");
-	if (file == NULL)
-		return false;
-	there = fgets(line, sizeof(line), file) != NULL && (end = strrchr(line, ')')) != NULL &&
-		end[2] != 'Z' && end[2] != 'X';
-	fclose(file);
-	return there;
-}
-
+/* A guard is no child of ours. */
 static void wait_gone(pid_t pid, unsigned timeout_ms)
 {
-	for (unsigned i = 0; is_there(pid); i++) {
+	for (unsigned i = 0; test_is_there(pid); i++) {
 		ck_assert_msg(i < timeout_ms / 10, "guard %d is still there", (int)pid);
 		usleep(10000);
 	}
@@ -266,7 +249,7 @@ START_TEST(a_hung_guard_that_many_agents_came_to_is_replaced)
 	ring_kill(&ring, 0, SIGKILL);
 	knock(&ring, 0, 100);
 	ring_start_and_wait(&ring, 0);
-	ck_assert(!is_there(guard));
+	ck_assert(!test_is_there(guard));
 	ring_prove(&ring, 0);
 	ring_close(&ring);
 }
