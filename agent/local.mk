@@ -257,7 +257,7 @@ bin_PROGRAMS += %D%/isobar-sim
 	%D%/sim/graph_facts.c \
 	%D%/sim/graph_names.c %D%/sim/graph_names.h \
 	%D%/sim/graph_print.c \
-	%D%/sim/network.c %D%/sim/network.h \
+	%D%/sim/network.c %D%/sim/network.h %D%/sim/network_option.c \
 	%D%/sim/option.c %D%/sim/option.h \
 	%D%/sim/progress.c %D%/sim/progress.h \
 	%D%/sim/shares.c %D%/sim/shares.h \

@@ -4,13 +4,10 @@
 #include "agent/sim/graph.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <string.h>
 
 #include "agent/sim/option.h"
 #include "agent/sim/sim.h"
-
-#define NODES_MAX 1000000
 
 enum {
 	OPTION_KIND = 256,
@@ -83,50 +80,6 @@ void sim_graph_usage(void)
 	     "      --json             for machines");
 }
 
-static bool set_weights(struct graph_options *into, const char *text)
-{
-	static const char *const names[] = { "metropolis", "max-degree" };
-	int index;
-
-	if (!option_name("weights", text, names, 2, &index))
-		return false;
-	into->weights = (enum iso_weights_kind)(ISO_WEIGHTS_METROPOLIS + index);
-	return true;
-}
-
-static bool set_kind(struct graph_options *into, const char *text)
-{
-	int index;
-
-	if (!option_name("kind", text, network_names, NETWORK_KINDS, &index))
-		return false;
-	into->network.kind = (enum network_kind)index;
-	into->has_kind = true;
-	return true;
-}
-
-static bool set_promise(struct graph_options *into, const char *text)
-{
-	static const char *const names[] = { "free", "connected", "union" };
-	int index;
-
-	if (!option_name("promise", text, names, 3, &index))
-		return false;
-	into->switching.promise = (enum iso_switching_promise)(ISO_SWITCHING_FREE + index);
-	return true;
-}
-
-static bool set_count(const char *option, const char *text, uint32_t low, uint32_t high,
-		      uint32_t *ret)
-{
-	uint64_t value;
-
-	if (!option_number(option, text, low, high, &value))
-		return false;
-	*ret = (uint32_t)value;
-	return true;
-}
-
 static bool set_output(struct graph_options *into, enum graph_output output)
 {
 	if (into->output != GRAPH_TEXT && into->output != output) {
@@ -137,30 +90,34 @@ static bool set_output(struct graph_options *into, enum graph_output output)
 	return true;
 }
 
-static bool set_option(struct graph_options *into, int option, const char *text)
+static bool set_option(void *context, int option, const char *text)
 {
+	struct graph_options *into = context;
+
 	switch (option) {
-	case OPTION_KIND: return set_kind(into, text);
+	case OPTION_KIND:
+		into->has_kind = true;
+		return network_option_kind("kind", text, &into->network.kind);
 	case OPTION_NODES:
 		into->has_nodes = true;
-		return set_count("nodes", text, 2, NODES_MAX, &into->network.nodes);
+		return option_small("nodes", text, 2, NETWORK_NODES_MAX, &into->network.nodes);
 	case OPTION_NAMES: into->names = text; return true;
 	case OPTION_FILE: into->file = text; return true;
 	case OPTION_PROBABILITY:
 		return option_real("probability", text, 0, 1, &into->network.probability);
 	case OPTION_RADIUS: return option_real("radius", text, 0, 2, &into->network.radius);
 	case OPTION_SEED: return option_number("seed", text, 0, INT64_MAX, &into->seed);
-	case OPTION_WEIGHTS: return set_weights(into, text);
+	case OPTION_WEIGHTS: return network_option_weights(text, &into->weights);
 	case OPTION_TOLERANCE: return option_real("tolerance", text, 1e-14, 0.1, &into->tolerance);
-	case OPTION_STEPS: return set_count("steps", text, 1, 10000000, &into->steps_max);
+	case OPTION_STEPS: return option_small("steps", text, 1, 10000000, &into->steps_max);
 	case OPTION_CURVATURE: return option_real("curvature", text, 1e-12, 1e12, &into->curvature);
 	case OPTION_RHO: return option_real("rho", text, 0, 2, &into->rho);
 	case OPTION_UP:
 		into->switches = true;
 		return option_real("up", text, 0, 1, &into->switching.up);
-	case OPTION_PROMISE: return set_promise(into, text);
-	case OPTION_TURNS: return set_count("turns", text, 1, 1000, &into->switching.turns);
-	case OPTION_DRAWS: return set_count("draws", text, 1, 1000000, &into->draws);
+	case OPTION_PROMISE: return network_option_promise(text, &into->switching.promise);
+	case OPTION_TURNS: return option_small("turns", text, 1, 1000, &into->switching.turns);
+	case OPTION_DRAWS: return option_small("draws", text, 1, 1000000, &into->draws);
 	case OPTION_EDGES: return set_output(into, GRAPH_EDGES);
 	case OPTION_NEIGHBOURS:
 		into->neighbours_of = text;
@@ -187,8 +144,6 @@ static bool check_options(const struct graph_options *opts)
 
 static bool read_options(int argc, char **argv, struct graph_options *ret)
 {
-	int option;
-
 	*ret = (struct graph_options){
 		.network = { .nodes = 16 },
 		.seed = 1,
@@ -199,16 +154,8 @@ static bool read_options(int argc, char **argv, struct graph_options *ret)
 		.switching = { .dwell = 1, .promise = ISO_SWITCHING_FREE, .turns = 4 },
 		.draws = 100,
 	};
-	/* The command's name stands where getopt expects the program's. */
-	argv[0] = (char[]){ "isobar-sim" };
-	optind = 1;
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
-		if (!set_option(ret, option, optarg))
-			return false;
-	if (optind < argc) {
-		fprintf(stderr, "isobar-sim: graph takes no argument '%s'\n", argv[optind]);
+	if (!option_read_all(argc, argv, options, set_option, ret))
 		return false;
-	}
 	ret->switching.seed = ret->seed;
 	return check_options(ret);
 }

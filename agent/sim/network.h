@@ -7,6 +7,8 @@
 #include "agent/base/error.h"
 #include "agent/sim/graph_names.h"
 #include "lib/graph/graph.h"
+#include "lib/graph/switching.h"
+#include "lib/graph/weights.h"
 #include "lib/rng.h"
 
 /* The graphs that the commands of isobar-sim can be asked for, with memory of their own. */
@@ -51,5 +53,14 @@ int network_open(const struct network_options *options, struct iso_rng *rng,
 
 /* Zeroes it; a zeroed one is fine. */
 void network_close(struct network *network);
+
+/* network_option.c: values of options, as in agent/sim/option.h. */
+#define NETWORK_NODES_MAX 1000000
+bool network_option_kind(const char *option, const char *text, enum network_kind *ret);
+bool network_option_weights(const char *text, enum iso_weights_kind *ret);
+bool network_option_promise(const char *text, enum iso_switching_promise *ret);
+/* One of a list of --nodes, of which there is room for SIZES_MAX. */
+#define NETWORK_SIZES_MAX 32
+bool network_option_size(const char *part, uint32_t sizes[NETWORK_SIZES_MAX], unsigned *count);
 
 #endif

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/gnuplot.h"
+
 bool option_refuse(const char *option, const char *text, const char *want)
 {
 	fprintf(stderr, "isobar-sim: --%s: '%s' is no %s\n", option, text, want);
@@ -62,6 +64,25 @@ bool option_number(const char *option, const char *text, uint64_t low, uint64_t 
 	return option_refuse(option, text, want);
 }
 
+bool option_small(const char *option, const char *text, uint32_t low, uint32_t high, uint32_t *ret)
+{
+	uint64_t value;
+
+	if (!option_number(option, text, low, high, &value))
+		return false;
+	*ret = (uint32_t)value;
+	return true;
+}
+
+bool option_plot(const char *text, const char **ret)
+{
+	*ret = text;
+	if (gnuplot_is_drawing(text))
+		return true;
+	fprintf(stderr, "isobar-sim: --plot: '%s' ends neither in .svg nor in .png\n", text);
+	return false;
+}
+
 bool option_parts(const char *option, const char *text, option_part_fn *fn, void *context)
 {
 	while (true) {
@@ -78,4 +99,30 @@ bool option_parts(const char *option, const char *text, option_part_fn *fn, void
 			return true;
 		text += length + 1;
 	}
+}
+
+bool option_read(int argc, char **argv, const struct option *options, option_fn *fn, void *context)
+{
+	static char program[] = "isobar-sim";
+	int option;
+
+	argv[0] = program; /* where getopt expects it */
+	optind = 1;
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+		if (!fn(context, option, optarg))
+			return false;
+	return true;
+}
+
+bool option_read_all(int argc, char **argv, const struct option *options, option_fn *fn,
+		     void *context)
+{
+	const char *command = argv[0];
+
+	if (!option_read(argc, argv, options, fn, context))
+		return false;
+	if (optind == argc)
+		return true;
+	fprintf(stderr, "isobar-sim: %s takes no argument '%s'\n", command, argv[optind]);
+	return false;
 }

@@ -4,7 +4,6 @@
 #include "agent/sim/shares.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +11,6 @@
 #include "agent/base/gnuplot.h"
 #include "agent/sim/option.h"
 #include "agent/sim/sim.h"
-
-#define NODES_MAX 1000000
 
 enum {
 	OPTION_GRAPH = 256,
@@ -96,25 +93,19 @@ void sim_shares_usage(void)
 static bool add_graph(void *context, const char *part)
 {
 	struct shares_options *into = context;
-	int index;
+	enum network_kind kind;
 
-	if (!option_name("graph", part, network_names, NETWORK_KINDS, &index))
+	if (!network_option_kind("graph", part, &kind))
 		return false;
-	into->graphs[index] = true;
+	into->graphs[kind] = true;
 	return true;
 }
 
 static bool add_size(void *context, const char *part)
 {
 	struct shares_options *into = context;
-	uint64_t nodes;
 
-	if (into->size_count == SHARES_SIZES_MAX)
-		return option_refuse("nodes", part, "number too many, it is beyond what fits");
-	if (!option_number("nodes", part, 3, NODES_MAX, &nodes))
-		return false;
-	into->sizes[into->size_count++] = (uint32_t)nodes;
-	return true;
+	return network_option_size(part, into->sizes, &into->size_count);
 }
 
 static bool set_load(struct shares_options *into, const char *text)
@@ -150,8 +141,10 @@ static bool set_mode(struct shares_options *into, const char *text)
 	return true;
 }
 
-static bool set_option(struct shares_options *into, int option, const char *text)
+static bool set_option(void *context, int option, const char *text)
 {
+	struct shares_options *into = context;
+
 	switch (option) {
 	case OPTION_GRAPH: return option_parts("graph", text, add_graph, into);
 	case OPTION_PROBABILITY: return option_real("probability", text, 0, 1, &into->probability);
@@ -176,7 +169,7 @@ static bool set_option(struct shares_options *into, int option, const char *text
 	case OPTION_ROUNDS: return option_number("rounds", text, 1, UINT32_MAX, &into->rounds_max);
 	case OPTION_CSV: into->format = SHARES_CSV; return true;
 	case OPTION_JSON: into->format = SHARES_JSON; return true;
-	case OPTION_PLOT: into->plot = text; return sim_plot_option(text);
+	case OPTION_PLOT: return option_plot(text, &into->plot);
 	case OPTION_TIMING: into->timing = true; return true;
 	default: return false;
 	}
@@ -198,7 +191,6 @@ static void choose_graphs(struct shares_options *into)
 static bool read_options(int argc, char **argv, struct shares_options *ret)
 {
 	static const uint32_t sizes[] = { 16, 64, 256, 1024 };
-	int option;
 
 	*ret = (struct shares_options){
 		.seed = 1,
@@ -212,16 +204,8 @@ static bool read_options(int argc, char **argv, struct shares_options *ret)
 		.gap = 0.01,
 		.rounds_max = 10000,
 	};
-	/* The command's name stands where getopt expects the program's. */
-	argv[0] = (char[]){ "isobar-sim" };
-	optind = 1;
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
-		if (!set_option(ret, option, optarg))
-			return false;
-	if (optind < argc) {
-		fprintf(stderr, "isobar-sim: shares takes no argument '%s'\n", argv[optind]);
+	if (!option_read_all(argc, argv, options, set_option, ret))
 		return false;
-	}
 	choose_graphs(ret);
 	if (ret->size_count == 0) {
 		memcpy(ret->sizes, sizes, sizeof(sizes));

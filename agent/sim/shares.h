@@ -12,8 +12,6 @@
 #include "lib/trade/share.h"
 #include "lib/sim/site.h"
 
-#define SHARES_SIZES_MAX 32
-
 /* A kind of network.h, or the last one: a file. */
 enum { SHARES_FILE = NETWORK_KINDS, SHARES_GRAPHS };
 
@@ -23,7 +21,7 @@ struct shares_options {
 	bool graphs[SHARES_GRAPHS];
 	double probability, radius; /* of those that are drawn, see network.h */
 	const char *file;       /* of SHARES_FILE */
-	uint32_t sizes[SHARES_SIZES_MAX];
+	uint32_t sizes[NETWORK_SIZES_MAX];
 	unsigned size_count;
 	uint64_t seed;          /* the first one */
 	uint64_t seed_count;

@@ -2,8 +2,6 @@
 #ifndef ISO_SIM_H
 #define ISO_SIM_H
 
-#include <stdbool.h>
-
 /* What the commands of isobar-sim share. */
 
 #define SIM_DONE   0
@@ -28,8 +26,6 @@ void sim_track_usage(void);
 /* train.c: methods and allocations compared, by scenarios; and which there are. */
 sim_fn sim_train, sim_list;
 void sim_train_usage(void);
-/* Of --plot: says so and is false where no drawing can have this name. */
-bool sim_plot_option(const char *path);
 void sim_list_usage(void);
 
 #endif

@@ -22,8 +22,6 @@
  * Either methods are compared on one problem, or one method at many sizes.
  */
 
-#define TRACK_SIZES_MAX 32
-
 /* Gradient tracking with each way to send, then the push-sum methods. */
 #define TRACK_STREAMS 5
 #define TRACK_METHODS (TRACK_STREAMS + ISO_PUSH_METHODS)
@@ -36,7 +34,7 @@ struct track_options {
 	struct track_problem_options problem;
 	bool graphs[NETWORK_KINDS];	/* one, but with scale */
 	struct network_options network; /* the last one that was named */
-	uint32_t sizes[TRACK_SIZES_MAX];
+	uint32_t sizes[NETWORK_SIZES_MAX];
 	unsigned size_count;
 	enum iso_weights_kind weights;
 	bool switches;

@@ -3,14 +3,11 @@
 
 #include "agent/sim/track.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/sim/option.h"
 #include "agent/sim/sim.h"
-
-#define NODES_MAX 1000000
 
 enum {
 	OPTION_PROBLEM = 256,
@@ -179,48 +176,18 @@ static bool set_partition(struct track_options *into, const char *text)
 static bool add_graph(void *context, const char *part)
 {
 	struct track_options *into = context;
-	int index;
 
-	if (!option_name("graph", part, network_names, NETWORK_KINDS, &index))
+	if (!network_option_kind("graph", part, &into->network.kind))
 		return false;
-	into->graphs[index] = true;
-	into->network.kind = (enum network_kind)index;
+	into->graphs[into->network.kind] = true;
 	return true;
 }
 
 static bool add_size(void *context, const char *part)
 {
 	struct track_options *into = context;
-	uint64_t nodes;
 
-	if (into->size_count == TRACK_SIZES_MAX)
-		return option_refuse("nodes", part, "number too many, it is beyond what fits");
-	if (!option_number("nodes", part, 3, NODES_MAX, &nodes))
-		return false;
-	into->sizes[into->size_count++] = (uint32_t)nodes;
-	return true;
-}
-
-static bool set_weights(struct track_options *into, const char *text)
-{
-	static const char *const names[] = { "metropolis", "max-degree" };
-	int index;
-
-	if (!option_name("weights", text, names, 2, &index))
-		return false;
-	into->weights = (enum iso_weights_kind)(ISO_WEIGHTS_METROPOLIS + index);
-	return true;
-}
-
-static bool set_promise(struct track_options *into, const char *text)
-{
-	static const char *const names[] = { "free", "connected", "union" };
-	int index;
-
-	if (!option_name("promise", text, names, 3, &index))
-		return false;
-	into->switching.promise = (enum iso_switching_promise)(ISO_SWITCHING_FREE + index);
-	return true;
+	return network_option_size(part, into->sizes, &into->size_count);
 }
 
 static bool add_method(void *context, const char *part)
@@ -260,18 +227,6 @@ static bool set_against(struct track_options *into, const char *text)
 	return true;
 }
 
-/* As option_number(), for what is 32 bits wide. */
-static bool set_small(const char *option, const char *text, uint32_t low, uint32_t high,
-		      uint32_t *ret)
-{
-	uint64_t value;
-
-	if (!option_number(option, text, low, high, &value))
-		return false;
-	*ret = (uint32_t)value;
-	return true;
-}
-
 /* Of the problem and its network. */
 static bool set_setting(struct track_options *into, int option, const char *text)
 {
@@ -280,8 +235,8 @@ static bool set_setting(struct track_options *into, int option, const char *text
 	switch (option) {
 	case OPTION_PROBLEM: return set_problem(into, text);
 	case OPTION_DATA: problem->data = text; return true;
-	case OPTION_SAMPLES: return set_small("samples", text, 1, 100000000, &problem->samples);
-	case OPTION_FEATURES: return set_small("features", text, 1, 10000, &problem->features);
+	case OPTION_SAMPLES: return option_small("samples", text, 1, 100000000, &problem->samples);
+	case OPTION_FEATURES: return option_small("features", text, 1, 10000, &problem->features);
 	case OPTION_CLASSES: return set_classes(into, text);
 	case OPTION_L2: return option_real("l2", text, 0, 1e6, &problem->l2);
 	case OPTION_PARTITION: return set_partition(into, text);
@@ -294,22 +249,24 @@ static bool set_setting(struct track_options *into, int option, const char *text
 	case OPTION_PROBABILITY:
 		return option_real("probability", text, 1e-9, 1, &into->network.probability);
 	case OPTION_RADIUS: return option_real("radius", text, 1e-9, 2, &into->network.radius);
-	case OPTION_WEIGHTS: return set_weights(into, text);
+	case OPTION_WEIGHTS: return network_option_weights(text, &into->weights);
 	case OPTION_UP: return option_real("up", text, 0.001, 1, &into->switching.up);
-	case OPTION_DWELL: return set_small("dwell", text, 1, 1000000, &into->switching.dwell);
-	case OPTION_PROMISE: return set_promise(into, text);
+	case OPTION_DWELL: return option_small("dwell", text, 1, 1000000, &into->switching.dwell);
+	case OPTION_PROMISE: return network_option_promise(text, &into->switching.promise);
 	default: return false;
 	}
 }
 
 /* Of the methods and what is printed of them. */
-static bool set_option(struct track_options *into, int option, const char *text)
+static bool set_option(void *context, int option, const char *text)
 {
+	struct track_options *into = context;
+
 	switch (option) {
 	case OPTION_METHOD: return option_parts("method", text, add_method, into);
-	case OPTION_BITS: return set_small("bits", text, 2, 16, &into->bits);
+	case OPTION_BITS: return option_small("bits", text, 2, 16, &into->bits);
 	case OPTION_RHO: return option_real("rho", text, 0x1p-10, 4, &into->rho);
-	case OPTION_COARSER: return set_small("coarser", text, 0, 12, &into->coarser);
+	case OPTION_COARSER: return option_small("coarser", text, 0, 12, &into->coarser);
 	case OPTION_UNIFORM: return option_real("uniform", text, 1e-12, 1e12, &into->uniform);
 	case OPTION_ALPHA: return set_alpha(into, text);
 	case OPTION_STEP: return option_real("step", text, 1e-9, 2, &into->step);
@@ -321,7 +278,7 @@ static bool set_option(struct track_options *into, int option, const char *text)
 	case OPTION_SCALE: into->scale = true; return true;
 	case OPTION_CSV: into->format = TRACK_CSV; return true;
 	case OPTION_JSON: into->format = TRACK_JSON; return true;
-	case OPTION_PLOT: into->plot = text; return sim_plot_option(text);
+	case OPTION_PLOT: return option_plot(text, &into->plot);
 	case OPTION_AGAINST: return set_against(into, text);
 	case OPTION_TIMING: into->timing = true; return true;
 	default: return set_setting(into, option, text);
@@ -424,19 +381,9 @@ static bool fits(const struct track_options *opts)
 
 bool track_options_read(int argc, char **argv, struct track_options *ret)
 {
-	int option;
-
 	*ret = defaults;
-	/* The command's name stands where getopt expects the program's. */
-	argv[0] = (char[]){ "isobar-sim" };
-	optind = 1;
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
-		if (!set_option(ret, option, optarg))
-			return false;
-	if (optind < argc) {
-		fprintf(stderr, "isobar-sim: track takes no argument '%s'\n", argv[optind]);
+	if (!option_read_all(argc, argv, options, set_option, ret))
 		return false;
-	}
 	fill_in(ret);
 	return fits(ret);
 }

@@ -5,13 +5,13 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "agent/base/gnuplot.h"
+#include "agent/sim/option.h"
 #include "agent/sim/sim.h"
 
 #define SETS_MAX  64
@@ -60,29 +60,6 @@ void sim_train_usage(void)
 	     "      --timing           CPU time and events a second, too");
 }
 
-static bool set_number(const char *option, const char *text, uint64_t low, uint64_t high,
-		       uint64_t *ret)
-{
-	char *end;
-	uint64_t value = strtoull(text, &end, 10);
-
-	if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && value >= low && value <= high) {
-		*ret = value;
-		return true;
-	}
-	fprintf(stderr, "isobar-sim: --%s: '%s' is no whole number from %ju to %ju\n", option, text,
-		(uintmax_t)low, (uintmax_t)high);
-	return false;
-}
-
-bool sim_plot_option(const char *path)
-{
-	if (gnuplot_is_drawing(path))
-		return true;
-	fprintf(stderr, "isobar-sim: --plot: '%s' ends neither in .svg nor in .png\n", path);
-	return false;
-}
-
 static bool add_set(struct train_options *into, const char *text)
 {
 	if (into->set_count == SETS_MAX) {
@@ -93,17 +70,19 @@ static bool add_set(struct train_options *into, const char *text)
 	return true;
 }
 
-static bool set_option(struct train_options *into, int option, const char *text)
+static bool set_option(void *context, int option, const char *text)
 {
+	struct train_options *into = context;
+
 	switch (option) {
 	case OPTION_SET: return add_set(into, text);
 	case OPTION_SEED:
 		into->has_seed = true;
-		return set_number("seed", text, 0, INT64_MAX, &into->seed);
-	case OPTION_SEEDS: return set_number("seeds", text, 1, SEEDS_MAX, &into->seeds);
+		return option_number("seed", text, 0, INT64_MAX, &into->seed);
+	case OPTION_SEEDS: return option_number("seeds", text, 1, SEEDS_MAX, &into->seeds);
 	case OPTION_CSV: into->format = TRAIN_CSV; return true;
 	case OPTION_JSON: into->format = TRAIN_JSON; return true;
-	case OPTION_PLOT: into->plot = text; return sim_plot_option(text);
+	case OPTION_PLOT: return option_plot(text, &into->plot);
 	case OPTION_TIMING: into->timing = true; return true;
 	default: return false;
 	}
@@ -195,14 +174,9 @@ int sim_train(int argc, char **argv)
 {
 	struct train_options opts = { .seeds = 1 };
 	struct error error = { 0 };
-	int option;
 
-	/* The command's name stands where getopt expects the program's. */
-	argv[0] = (char[]){ "isobar-sim" };
-	optind = 1;
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
-		if (!set_option(&opts, option, optarg))
-			return SIM_USAGE;
+	if (!option_read(argc, argv, options, set_option, &opts))
+		return SIM_USAGE;
 	if (optind == argc) {
 		fputs("isobar-sim: which scenario? see 'isobar-sim list'\n", stderr);
 		return SIM_USAGE;
