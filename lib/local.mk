@@ -53,6 +53,7 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/trade/trade_limit.c \
 	%D%/trade/trade_message.c \
 	%D%/trade/trade_op.c \
+	%D%/trade/trade_open.c \
 	%D%/trade/trade_view.c \
 	%D%/wire/edge.c %D%/wire/edge.h
 # Same result on every machine: no contraction into FMA.

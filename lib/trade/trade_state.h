@@ -2,6 +2,8 @@
 #ifndef ISO_TRADE_STATE_H
 #define ISO_TRADE_STATE_H
 
+#include <assert.h>
+
 #include "lib/trade/trade.h"
 
 /* Inside of lib/trade/ only: everyone else goes by lib/trade/trade.h. */
@@ -99,6 +101,12 @@ struct iso_trade {
 	struct trade_edge *edges;       /* one per edge of the ledger, same index */
 };
 
+static inline void trade_assert(const struct iso_trade *trade)
+{
+	assert(trade->ledger->edge_count <= trade->edges_max);
+	assert(trade->turn < ISO_DEGREE_MAX);
+}
+
 static inline bool trade_bit(uint64_t bits, uint32_t index)
 {
 	return (bits >> index & 1) != 0;
@@ -175,7 +183,7 @@ static inline void iso_trade_dropped(struct iso_trade *trade, enum iso_trade_dro
 		trade->drops[why]++;
 }
 
-/* trade.c: codes the price last offered for the next message. */
+/* trade_message.c: codes the price last offered for the next message. */
 void iso_trade_code_price(struct iso_trade *trade, struct trade_edge *edge);
 
 /* trade.c: what may go out on an edge beside what is under way there. */
