@@ -160,6 +160,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/train/coordinator_admit.c %D%/train/coordinator_admit.h \
 	%D%/train/coordinator_conf.c %D%/train/coordinator_conf.h \
 	%D%/train/coordinator_frames.c %D%/train/coordinator_frames.h \
+	%D%/train/coordinator_members.c \
 	%D%/train/coordinator_net.c %D%/train/coordinator_net.h \
 	%D%/train/coordinator_open.c \
 	%D%/train/coordinator_options.c \

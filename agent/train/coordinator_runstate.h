@@ -8,8 +8,9 @@
 #include "lib/sgd/theory.h"
 
 /*
- * What the parts of a run share: coordinator_run.c (events), coordinator_plan.c (what is
- * fixed), coordinator_open.c (start), coordinator_save.c (checkpoints) and coordinator_view.c.
+ * What the parts of a run share: coordinator_run.c (events), coordinator_members.c (who takes
+ * part), coordinator_plan.c (what is fixed), coordinator_open.c (start), coordinator_save.c
+ * (checkpoints) and coordinator_view.c.
  */
 
 struct slot {
@@ -93,6 +94,13 @@ int run_read_profile(struct run *run, bool is_resumed, struct error *reterr);
 int run_open_dispatch(struct run *run, uint64_t serial, struct error *reterr);
 
 int run_open_fastest(struct run *run, struct error *reterr);
+
+/* The workers that have gathered, when training starts. */
+void run_take_in_all(struct run *run, uint64_t now_ns);
+/* naive-optimal: who is to compute, by what is known now. */
+void run_admit(struct run *run, uint64_t now_ns);
+/* Who delivers nothing is left out, and is tried again in time. */
+void run_look_after_workers(struct run *run, uint64_t now_ns);
 
 uint64_t run_steps(const struct run *run);
 uint64_t run_elapsed_ns(const struct run *run, uint64_t now_ns);
