@@ -185,6 +185,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/train/profile.c %D%/train/profile.h \
 	%D%/train/objective.c %D%/train/objective.h \
 	%D%/train/spawn.c %D%/train/spawn.h \
+	%D%/train/taskfault.c %D%/train/taskfault.h \
 	%D%/train/taskwatch.c %D%/train/taskwatch.h \
 	%D%/train/trainmsg.c %D%/train/trainmsg.h \
 	%D%/train/usertask.c %D%/train/usertask.h \

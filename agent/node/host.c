@@ -21,7 +21,7 @@
 #include "agent/node/host_arguments.h"
 #include "agent/node/job.h"
 #include "agent/train/spawn.h"
-#include "agent/train/taskwatch.h"
+#include "agent/train/taskfault.h"
 #include "agent/train/workerlink.h"
 
 #define PAUSE_NS_MIN  1000000000u
@@ -66,12 +66,12 @@ struct host {
 	double measures[ISO_WORKER_MEASURES];
 	bool clock_refused; /* said so of this worker */
 	/* A user's task. */
-	char fault[TASKWATCH_TEXT_BYTES]; /* of the last worker; empty: none */
+	char fault[TASKFAULT_TEXT_BYTES]; /* of the last worker; empty: none */
 	bool is_unusable;
 	unsigned faults; /* in a row */
 	bool is_given_up;
 	struct stamp stamp; /* of the file that was given up */
-	char state[TASKWATCH_TEXT_BYTES + 64];
+	char state[TASKFAULT_TEXT_BYTES + 64];
 };
 
 static void forget_training(struct host *host)
@@ -269,7 +269,7 @@ static void on_record(void *context, const struct iso_worker_record *record)
 		break;
 	case ISO_WORKER_FAULT:
 		host->is_unusable = record->fault.what == ISO_WORKER_UNUSABLE;
-		taskwatch_text(record->fault.what, record->fault.call, record->fault.number,
+		taskfault_text(record->fault.what, record->fault.call, record->fault.number,
 			       host->fault);
 		break;
 	case ISO_WORKER_SLOT:

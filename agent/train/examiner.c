@@ -20,7 +20,7 @@
 #include "agent/base/log.h"
 #include "agent/train/exam.h"
 #include "agent/train/spawn.h"
-#include "agent/train/taskwatch.h"
+#include "agent/train/taskfault.h"
 #include "lib/quantity.h"
 
 /* A whole evaluation may take this many limits of one call; by then its own watch has failed. */
@@ -49,7 +49,7 @@ struct examiner {
 	char name[64];
 	uint64_t serial, deadline_ns;
 	/* What went wrong, last. */
-	char fault[TASKWATCH_TEXT_BYTES];
+	char fault[TASKFAULT_TEXT_BYTES];
 	char why[200], text[240];
 	uint64_t retry_at_ns, pause_ns;
 	unsigned failures; /* in a row */
@@ -125,7 +125,7 @@ static int receive(struct examiner *examiner, struct exam_packet *ret_packet)
 		return -EPIPE;
 	if (iso_worker_decode((const uint8_t *)&packet, (size_t)size, &record) == ISO_OK &&
 	    record.type == ISO_WORKER_FAULT) {
-		taskwatch_text(record.fault.what, record.fault.call, record.fault.number,
+		taskfault_text(record.fault.what, record.fault.call, record.fault.number,
 			       examiner->fault);
 		return -EAGAIN; /* its end comes next */
 	}

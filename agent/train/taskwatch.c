@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -14,12 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "agent/base/clock.h"
+#include "agent/train/taskfault.h"
 #include "lib/quantity.h"
 
 #define SEATS_MAX   264u /* the pool's threads, the owner and a few */
@@ -53,7 +51,6 @@ static struct {
 	atomic_bool is_open;
 	struct taskwatch_config config;
 	char what[240];
-	atomic_flag is_reported;
 	pthread_mutex_t lock; /* seats' taking, and the history */
 	pthread_cond_t wake;
 	bool quit;
@@ -63,76 +60,20 @@ static struct {
 	struct seat seats[SEATS_MAX];
 	uint64_t history[HISTORY];
 	uint32_t observed;
-} watch = { .config.report_fd = -1,
-	    .lock = PTHREAD_MUTEX_INITIALIZER,
-	    .is_reported = ATOMIC_FLAG_INIT };
+} watch = { .config.report_fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static _Thread_local struct seat *mine;
 
-/* Text put together without anything that a signal handler may not call. */
-struct line {
-	char text[400];
-	size_t size;
-};
-
-static void add(struct line *line, const char *text)
-{
-	while (*text != '\0' && line->size < sizeof(line->text) - 2)
-		line->text[line->size++] = *text++;
-}
-
-static void add_number(struct line *line, uint64_t number)
-{
-	char digits[24];
-	size_t at = sizeof(digits);
-
-	digits[--at] = '\0';
-	do
-		digits[--at] = (char)('0' + number % 10);
-	while ((number /= 10) > 0);
-	add(line, digits + at);
-}
-
-/* Once in a process: the first one tells; others wait for its end. */
 static void report(enum iso_worker_fault what, enum iso_worker_call call, uint32_t number,
 		   const char *how)
 {
-	const struct iso_worker_record record = {
-		.type = ISO_WORKER_FAULT,
-		.fault = { .what = what, .call = call, .number = number },
+	const struct taskfault_config config = {
+		.task = watch.what,
+		.report_fd = watch.config.report_fd,
+		.with_prefix = watch.config.with_prefix,
 	};
-	struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
-	uint8_t bytes[ISO_WORKER_RECORD_BYTES];
-	struct line line = { .size = 0 };
 
-	while (atomic_flag_test_and_set(&watch.is_reported))
-		(void)pause();
-	if (watch.config.with_prefix) {
-		add(&line, "<");
-		add_number(&line, LOG_ERR);
-		add(&line, ">");
-	}
-	add(&line, "this process ends: task ");
-	if (what != ISO_WORKER_UNUSABLE) {
-		add(&line, watch.what);
-		add(&line, ": ");
-		add(&line, iso_worker_call_text(call));
-		add(&line, ": ");
-	}
-	add(&line, how);
-	if (what == ISO_WORKER_CRASHED) {
-		add(&line, " (signal ");
-		add_number(&line, number);
-		add(&line, ")");
-	}
-	line.text[line.size++] = '\n';
-	/* A reader that has stopped reading must not keep us. */
-	if (poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0)
-		(void)!write(STDERR_FILENO, line.text, line.size);
-	iso_worker_encode(&record, bytes);
-	if (watch.config.report_fd >= 0)
-		(void)send(watch.config.report_fd, bytes, sizeof(bytes),
-			   MSG_DONTWAIT | MSG_NOSIGNAL);
+	taskfault_tell(&config, what, call, number, how);
 }
 
 static enum iso_worker_call call_of(const struct seat *seat)
@@ -447,36 +388,4 @@ void taskwatch_close(void)
 	if (mine != NULL)
 		on_thread_end(mine);
 	(void)pthread_key_delete(watch.key);
-}
-
-void taskwatch_text(enum iso_worker_fault what, enum iso_worker_call call, uint32_t number,
-		    char ret_text[TASKWATCH_TEXT_BYTES])
-{
-	const char *in = iso_worker_call_text(call), *name;
-
-	switch (what) {
-	case ISO_WORKER_CRASHED:
-		name = sigdescr_np((int)number);
-		snprintf(ret_text, TASKWATCH_TEXT_BYTES, "signal %u (%s) in %s", number,
-			 name != NULL ? name : "unknown", in);
-		return;
-	case ISO_WORKER_EXITED:
-		snprintf(ret_text, TASKWATCH_TEXT_BYTES, "exit(%u) in %s", number, in);
-		return;
-	case ISO_WORKER_ENDLESS:
-		snprintf(ret_text, TASKWATCH_TEXT_BYTES, "%.1f s of CPU in one %s",
-			 (double)number / 1e3, in);
-		return;
-	case ISO_WORKER_ASLEEP:
-		snprintf(ret_text, TASKWATCH_TEXT_BYTES, "asleep for %.1f s in %s",
-			 (double)number / 1e3, in);
-		return;
-	case ISO_WORKER_OVERRAN:
-		snprintf(ret_text, TASKWATCH_TEXT_BYTES, "wrote beyond its arrays in %s", in);
-		return;
-	case ISO_WORKER_UNUSABLE:
-		snprintf(ret_text, TASKWATCH_TEXT_BYTES, "cannot be used; its process said why");
-		return;
-	}
-	snprintf(ret_text, TASKWATCH_TEXT_BYTES, "unknown");
 }

@@ -59,12 +59,4 @@ uint64_t taskwatch_limit_ns(void);
 _Noreturn void taskwatch_fault(enum iso_worker_fault what, enum iso_worker_call call,
 			       uint32_t number, const char *how);
 
-/*
- * A fault in words: "signal 11 (Segmentation fault) in gradient()".  From the
- * record, for whoever started the process.
- */
-#define TASKWATCH_TEXT_BYTES 96
-void taskwatch_text(enum iso_worker_fault what, enum iso_worker_call call, uint32_t number,
-		    char ret_text[TASKWATCH_TEXT_BYTES]);
-
 #endif
