@@ -109,8 +109,9 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/net/admin_call.c %D%/net/admin_call.h \
 	%D%/net/curve.c %D%/net/curve.h \
 	%D%/net/detour.h \
-	%D%/net/link.c %D%/net/link.h \
+	%D%/net/link.c %D%/net/link.h %D%/net/link_private.h \
 	%D%/net/link_socket.c %D%/net/link_socket.h \
+	%D%/net/link_watch.c \
 	%D%/net/zap.c %D%/net/zap.h \
 	%D%/node/crash.h \
 	%D%/node/handover.c %D%/node/handover.h \

@@ -11,55 +11,10 @@
 #include <zmq.h>
 
 #include "agent/base/clock.h"
-#include "agent/base/log.h"
-#include "agent/base/loop.h"
-#include "agent/net/curve.h"
 #include "agent/net/detour.h"
 #include "agent/net/link_socket.h"
+#include "agent/net/link_private.h"
 #include "agent/net/zap.h"
-
-#define NAME_BYTES    64u
-#define ADDRESS_BYTES 160u
-
-/*
- * libzmq gives up for good on a peer that has refused our key - which one does
- * that has not been told of us yet.  So a socket that reaches nobody for so
- * long is made anew; the time doubles while that does not help.
- */
-#define RENEW_NS_MIN 1000000000u
-#define RENEW_NS_MAX 32000000000u
-
-struct neighbour {
-	char name[NAME_BYTES];
-	char address[ADDRESS_BYTES];
-	char public_key[CURVE_KEY_BYTES];
-	void *socket;	     /* PUSH; NULL: this place is free */
-	bool is_failing;     /* the last message could not be sent */
-	uint64_t failing_ns; /* since when, as a tick has seen it; 0: not */
-	uint64_t renew_after_ns;
-	struct link_peer peer;
-	uint64_t added_ns;
-	bool told; /* its first change of state was logged */
-};
-
-struct link {
-	struct loop_source source; /* PULL */
-	struct loop *loop;
-	void *zmq_context;
-	struct zap *zap; /* NULL without keys */
-	bool owns_zap;
-	bool has_keys;
-	struct curve_keypair keys;
-	link_fn *fn;
-	link_parts_fn *parts_fn;
-	void *context;
-	uint64_t down_after_ns;
-	struct link_limits limits;
-	char address[160];
-	struct link_counters counters;
-	uint32_t count; /* places that were ever taken */
-	struct neighbour neighbours[LINK_NEIGHBOURS_MAX];
-};
 
 const char *link_drop_text(enum link_drop drop)
 {
@@ -73,13 +28,8 @@ const char *link_drop_text(enum link_drop drop)
 	return texts[drop];
 }
 
-static bool is_taken(const struct link *link, uint32_t index)
-{
-	return index < link->count && link->neighbours[index].socket != NULL;
-}
-
-static int open_socket(const struct link *link, const struct neighbour *neighbour,
-		       void **ret_socket, struct error *reterr)
+int link_open_socket(const struct link *link, const struct neighbour *neighbour, void **ret_socket,
+		     struct error *reterr)
 {
 	return link_socket_connect(link->zmq_context, &link->limits,
 				   link->has_keys ? &link->keys : NULL, neighbour->public_key,
@@ -90,11 +40,11 @@ static int open_socket(const struct link *link, const struct neighbour *neighbou
 static int open_neighbour(struct link *link, struct neighbour *neighbour,
 			  const struct link_neighbour *from, uint64_t now_ns, struct error *reterr)
 {
-	assert(strlen(from->name) < NAME_BYTES);
-	assert(strlen(from->address) < ADDRESS_BYTES);
+	assert(strlen(from->name) < LINK_NAME_BYTES);
+	assert(strlen(from->address) < LINK_ADDRESS_BYTES);
 	*neighbour = (struct neighbour){
 		.added_ns = now_ns,
-		.renew_after_ns = RENEW_NS_MIN,
+		.renew_after_ns = LINK_RENEW_NS_MIN,
 		.peer.changed_ns = now_ns,
 	};
 	snprintf(neighbour->name, sizeof(neighbour->name), "%s", from->name);
@@ -102,21 +52,7 @@ static int open_neighbour(struct link *link, struct neighbour *neighbour,
 	if (from->public_key != NULL)
 		snprintf(neighbour->public_key, sizeof(neighbour->public_key), "%s",
 			 from->public_key);
-	return open_socket(link, neighbour, &neighbour->socket, reterr);
-}
-
-static void renew(struct link *link, struct neighbour *neighbour)
-{
-	void *socket;
-
-	if (open_socket(link, neighbour, &socket, NULL) < 0)
-		return; /* the old one stays, and so does the wish */
-	zmq_close(neighbour->socket);
-	neighbour->socket = socket;
-	neighbour->failing_ns = 0;
-	neighbour->renew_after_ns *= 2;
-	if (neighbour->renew_after_ns > RENEW_NS_MAX)
-		neighbour->renew_after_ns = RENEW_NS_MAX;
+	return link_open_socket(link, neighbour, &neighbour->socket, reterr);
 }
 
 /* Tells the allow-list who the neighbours are; extra may be NULL. */
@@ -134,7 +70,7 @@ static int set_allow_list(struct link *link, const struct link_neighbour *extra,
 		if (from->socket == NULL)
 			continue;
 		memcpy(peers[count].public_key, from->public_key, CURVE_KEY_BYTES);
-		memcpy(peers[count++].name, from->name, NAME_BYTES);
+		memcpy(peers[count++].name, from->name, LINK_NAME_BYTES);
 	}
 	if (extra != NULL) {
 		snprintf(peers[count].public_key, CURVE_KEY_BYTES, "%s",
@@ -193,7 +129,7 @@ static bool sender(const struct link *link, zmq_msg_t *message, uint32_t *ret_in
 		return true;
 	}
 	for (uint32_t i = 0; name != NULL && i < link->count; i++)
-		if (is_taken(link, i) && strcmp(link->neighbours[i].name, name) == 0) {
+		if (link_is_taken(link, i) && strcmp(link->neighbours[i].name, name) == 0) {
 			*ret_index = i;
 			return true;
 		}
@@ -340,7 +276,7 @@ int link_add(struct link *link, const struct link_neighbour *neighbour, uint64_t
 	uint32_t index = 0;
 	int r = 0;
 
-	while (is_taken(link, index))
+	while (link_is_taken(link, index))
 		index++;
 	if (index == LINK_NEIGHBOURS_MAX)
 		r = error_set(reterr, -ENOSPC, "%u neighbours are the most", LINK_NEIGHBOURS_MAX);
@@ -366,7 +302,7 @@ int link_add(struct link *link, const struct link_neighbour *neighbour, uint64_t
 
 void link_remove(struct link *link, uint32_t neighbour)
 {
-	assert(is_taken(link, neighbour));
+	assert(link_is_taken(link, neighbour));
 	zmq_close(link->neighbours[neighbour].socket);
 	link->neighbours[neighbour].socket = NULL;
 	/* A part of a list that was good is good; without memory the longer one stays. */
@@ -377,7 +313,7 @@ void link_remove(struct link *link, uint32_t neighbour)
 int link_send_parts(struct link *link, uint32_t neighbour, const struct link_part *parts,
 		    unsigned count)
 {
-	assert(is_taken(link, neighbour));
+	assert(link_is_taken(link, neighbour));
 	assert(count >= 1);
 	assert(count <= LINK_PARTS_MAX);
 	/* Where only the newest is kept, libzmq keeps the newest part. */
@@ -405,80 +341,6 @@ int link_send_parts(struct link *link, uint32_t neighbour, const struct link_par
 int link_send(struct link *link, uint32_t neighbour, const void *bytes, size_t size)
 {
 	return link_send_parts(link, neighbour, &(struct link_part){ bytes, size }, 1);
-}
-
-static double seconds(uint64_t from_ns, uint64_t to_ns)
-{
-	return to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0.0;
-}
-
-void link_heard(struct link *link, uint32_t neighbour, uint64_t now_ns)
-{
-	assert(is_taken(link, neighbour));
-
-	struct neighbour *from = &link->neighbours[neighbour];
-	from->peer.received++;
-	from->peer.heard_ns = now_ns;
-	if (from->peer.up)
-		return;
-	if (from->told)
-		log_info("neighbour %s is up after %.1f s", from->name,
-			 seconds(from->peer.changed_ns, now_ns));
-	else
-		log_info("neighbour %s is up", from->name);
-	from->peer.up = true;
-	from->peer.changed_ns = now_ns;
-	from->told = true;
-}
-
-static void went_silent(struct neighbour *neighbour, double silent_s, uint64_t now_ns)
-{
-	if (neighbour->peer.up)
-		log_warn("neighbour %s is down: nothing heard for %.1f s; it was up for %.1f s",
-			 neighbour->name, silent_s, seconds(neighbour->peer.changed_ns, now_ns));
-	else
-		log_warn("neighbour %s is down: nothing heard since the start, %.1f s ago",
-			 neighbour->name, silent_s);
-	/* The time of being down counts from the last message. */
-	if (neighbour->peer.heard_ns != 0)
-		neighbour->peer.changed_ns = neighbour->peer.heard_ns;
-	neighbour->peer.up = false;
-	neighbour->told = true;
-}
-
-static void look_at_sending(struct link *link, struct neighbour *neighbour, uint64_t now_ns)
-{
-	if (!neighbour->is_failing) {
-		neighbour->failing_ns = 0;
-		neighbour->renew_after_ns = RENEW_NS_MIN;
-	} else if (neighbour->failing_ns == 0) {
-		neighbour->failing_ns = now_ns;
-	} else if (now_ns - neighbour->failing_ns >= neighbour->renew_after_ns) {
-		renew(link, neighbour);
-	}
-}
-
-void link_tick(struct link *link, uint64_t now_ns)
-{
-	for (uint32_t i = 0; i < link->count; i++) {
-		struct neighbour *neighbour = &link->neighbours[i];
-		uint64_t heard_ns = neighbour->peer.heard_ns;
-		uint64_t since_ns = heard_ns != 0 ? heard_ns : neighbour->added_ns;
-
-		if (neighbour->socket != NULL)
-			look_at_sending(link, neighbour, now_ns);
-		/* Nobody, down and told already, or not silent for long enough. */
-		if (neighbour->socket == NULL || (!neighbour->peer.up && neighbour->told) ||
-		    now_ns < since_ns || now_ns - since_ns < link->down_after_ns)
-			continue;
-		went_silent(neighbour, seconds(since_ns, now_ns), now_ns);
-	}
-}
-
-struct link_peer link_peer(const struct link *link, uint32_t neighbour)
-{
-	assert(is_taken(link, neighbour));
-	return link->neighbours[neighbour].peer;
 }
 
 struct link_counters link_counters(const struct link *link)
