@@ -93,9 +93,10 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/export/verdict.c %D%/export/verdict.h \
 	%D%/export/watch.c %D%/export/watch.h \
 	%D%/guard/confine.c %D%/guard/confine.h \
-	%D%/guard/guard.c %D%/guard/guard.h %D%/guard/guard_wire.h \
+	%D%/guard/guard.c %D%/guard/guard.h %D%/guard/guard_private.h %D%/guard/guard_wire.h \
 	%D%/guard/guard_client.c %D%/guard/guard_client.h \
 	%D%/guard/guard_spawn.c %D%/guard/guard_spawn.h \
+	%D%/guard/guard_start.c \
 	%D%/guard/guard_talk.c %D%/guard/guard_talk.h \
 	%D%/guard/keeper.c %D%/guard/keeper.h \
 	%D%/guard/watchdog.c %D%/guard/watchdog.h \

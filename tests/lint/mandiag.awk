@@ -41,7 +41,8 @@ BEGIN {
 	at["agent/sim/"] = at["lib/sim/"] = at["lib/graph/"] = "isobar-sim.1 isobar-scenario.5"
 	at["agent/ctl/"] = at["agent/admin/"] = at["lib/ledger/audit"] = \
 		"isobarctl.8 isobar-cluster.conf.5"
-	at["agent/guard/guard.c"] = at["agent/guard/watchdog"] = "isobar-guard.8"
+	at["agent/guard/guard.c"] = at["agent/guard/guard_start"] = at["agent/guard/watchdog"] = \
+		"isobar-guard.8"
 	at["agent/guard/"] = at["agent/node/"] = at["agent/cgroup/"] = at["agent/meter/"] = \
 		at["lib/trade/"] = at["lib/ledger/"] = "isobard.8"
 	at["agent/control/"] = "isobard.8 isobarctl.8 isobar-protocol.7"
