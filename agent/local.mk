@@ -164,6 +164,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/train/coordinator_frames.c %D%/train/coordinator_frames.h \
 	%D%/train/coordinator_members.c \
 	%D%/train/coordinator_net.c %D%/train/coordinator_net.h \
+	%D%/train/coordinator_net_open.c %D%/train/coordinator_net_private.h \
 	%D%/train/coordinator_open.c \
 	%D%/train/coordinator_options.c \
 	%D%/train/coordinator_plan.c \

@@ -3,59 +3,23 @@
 
 #include "agent/train/coordinator_net.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "agent/base/clock.h"
 #include "agent/base/log.h"
 #include "agent/train/coordinator_admit.h"
-#include "agent/train/coordinator_frames.h"
-#include "agent/train/trainmsg.h"
+#include "agent/train/coordinator_net_private.h"
 
 #define MESSAGES_PER_TURN 128
 
 /* Silences of ping_ns after which a worker counts as gone. */
 #define SILENCES_MAX 3
 
-/* The name under which the allow-list is asked. */
-#define ZAP_DOMAIN "isobar-training"
-
-struct peer {
-	enum net_state state;
-	uint64_t since_ns, heard_ns, pinged_ns;
-	struct trainmsg_peer address; /* of the latest hello */
-	uint32_t incarnation;
-	char reason[ISO_TRAIN_TEXT_BYTES];
-};
-
-struct net {
-	struct loop_source source;
-	struct loop *loop;
-	const struct cconf *conf;
-	struct run *run;
-	struct zap *zap;
-	net_after_fn *after;
-	void *context;
-	struct peer *peers;
-	struct net_counters counters;
-	uint64_t tick_at_ns;
-
-	float *gradient; /* of the result at hand, where it must be copied */
-	struct frames *frames;
-	struct iso_train_task tasks[ISO_TRAIN_TASKS_MAX];
-};
-
-static const char *name_of(const struct net *net, uint32_t worker)
-{
-	return net->conf->workers[worker].name;
-}
-
 static void set_state(struct net *net, uint32_t worker, enum net_state state, uint64_t now_ns)
 {
-	struct peer *peer = &net->peers[worker];
+	struct net_peer *peer = &net->peers[worker];
 
 	if (peer->state == state)
 		return;
@@ -70,7 +34,7 @@ static void lose(struct net *net, uint32_t worker, uint64_t now_ns, const char *
 {
 	if (net->peers[worker].state != NET_JOINED)
 		return;
-	log_warn("worker %s: %s; going on without it", name_of(net, worker), why);
+	log_warn("worker %s: %s; going on without it", net_name(net, worker), why);
 	set_state(net, worker, NET_LOST, now_ns);
 	run_leave(net->run, now_ns, worker);
 }
@@ -88,8 +52,8 @@ static void send_to(struct net *net, uint32_t worker, const struct iso_train_mes
 		lose(net, worker, now_ns, "connection closed");
 }
 
-static void send_bye(struct net *net, const struct trainmsg_peer *to, enum iso_train_reason reason,
-		     const char *text)
+void net_send_bye(struct net *net, const struct trainmsg_peer *to, enum iso_train_reason reason,
+		  const char *text)
 {
 	struct iso_train_message message = {
 		.type = ISO_TRAIN_BYE,
@@ -115,13 +79,13 @@ static void welcome(struct net *net, uint32_t worker, uint64_t now_ns)
 static void on_hello(struct net *net, uint32_t worker, struct trainmsg *message, uint64_t now_ns)
 {
 	const struct iso_train_hello *hello = &message->message.hello;
-	struct peer *peer = &net->peers[worker];
+	struct net_peer *peer = &net->peers[worker];
 	char text[ISO_TRAIN_TEXT_BYTES];
 
-	if (strcmp(hello->name, name_of(net, worker)) != 0) {
+	if (strcmp(hello->name, net_name(net, worker)) != 0) {
 		net->counters.foreign++;
-		snprintf(text, sizeof(text), "its key is that of worker %s", name_of(net, worker));
-		send_bye(net, &message->peer, ISO_TRAIN_REFUSED, text);
+		snprintf(text, sizeof(text), "its key is that of worker %s", net_name(net, worker));
+		net_send_bye(net, &message->peer, ISO_TRAIN_REFUSED, text);
 		return;
 	}
 	if (admit_misfits(net->conf, net->run, hello, text)) {
@@ -130,19 +94,19 @@ static void on_hello(struct net *net, uint32_t worker, struct trainmsg *message,
 		run_leave(net->run, now_ns, worker);
 		set_state(net, worker, NET_REFUSED, now_ns);
 		memcpy(peer->reason, text, sizeof(peer->reason));
-		send_bye(net, &message->peer, ISO_TRAIN_REFUSED, text);
+		net_send_bye(net, &message->peer, ISO_TRAIN_REFUSED, text);
 		return;
 	}
 	bool is_other = !trainmsg_same_peer(&peer->address, &message->peer);
 	if (peer->state == NET_JOINED && is_other) {
 		if (hello->incarnation < peer->incarnation) {
-			send_bye(net, &message->peer, ISO_TRAIN_REFUSED,
-				 "a newer worker of this name is here");
+			net_send_bye(net, &message->peer, ISO_TRAIN_REFUSED,
+				     "a newer worker of this name is here");
 			return;
 		}
 		/* The old connection may be half-open: the newer process wins. */
-		send_bye(net, &peer->address, ISO_TRAIN_REFUSED,
-			 "a newer worker of this name has come");
+		net_send_bye(net, &peer->address, ISO_TRAIN_REFUSED,
+			     "a newer worker of this name has come");
 	}
 	if (run_data_checksum(net->run) == 0)
 		run_set_data_checksum(net->run, hello->data_checksum);
@@ -201,9 +165,9 @@ static void on_bye(struct net *net, uint32_t worker, const struct iso_train_bye 
 
 	if (bye->reason == ISO_TRAIN_FAILED)
 		log_warn("worker %s: its task failed: %s; going on without it",
-			 name_of(net, worker), text);
+			 net_name(net, worker), text);
 	else
-		log_info("worker %s left: %s", name_of(net, worker), text);
+		log_info("worker %s left: %s", net_name(net, worker), text);
 	set_state(net, worker, NET_ABSENT, now_ns);
 	run_leave(net->run, now_ns, worker);
 }
@@ -214,13 +178,13 @@ static void dispatch(struct net *net, struct trainmsg *message, uint64_t now_ns)
 	uint32_t worker = 0;
 
 	while (user != NULL && worker < net->conf->workers_count &&
-	       strcmp(user, name_of(net, worker)) != 0)
+	       strcmp(user, net_name(net, worker)) != 0)
 		worker++;
 	if (user == NULL || worker == net->conf->workers_count) {
 		net->counters.foreign++;
 		return;
 	}
-	struct peer *peer = &net->peers[worker];
+	struct net_peer *peer = &net->peers[worker];
 	bool is_same = trainmsg_same_peer(&peer->address, &message->peer);
 	if (message->message.type == ISO_TRAIN_HELLO) {
 		peer->heard_ns = now_ns;
@@ -236,7 +200,7 @@ static void dispatch(struct net *net, struct trainmsg *message, uint64_t now_ns)
 		/* We have restarted, or have given it up: it shall say hello. */
 		net->counters.out_of_turn++;
 		if (message->message.type != ISO_TRAIN_BYE)
-			send_bye(net, &message->peer, ISO_TRAIN_UNKNOWN, "say hello first");
+			net_send_bye(net, &message->peer, ISO_TRAIN_UNKNOWN, "say hello first");
 		return;
 	}
 	peer->heard_ns = now_ns;
@@ -252,7 +216,7 @@ static void dispatch(struct net *net, struct trainmsg *message, uint64_t now_ns)
 	}
 }
 
-static void on_socket(struct loop_source *source, short revents)
+void net_on_socket(struct loop_source *source, short revents)
 {
 	struct net *net = (struct net *)(void *)source;
 	uint64_t now_ns = clock_now_ns();
@@ -337,7 +301,7 @@ void net_tick(struct net *net, uint64_t now_ns)
 		return;
 	net->tick_at_ns = now_ns + ping_ns / 4;
 	for (uint32_t i = 0; i < net->conf->workers_count; i++) {
-		struct peer *peer = &net->peers[i];
+		struct net_peer *peer = &net->peers[i];
 		uint64_t silent_ns = now_ns - peer->heard_ns;
 
 		if (peer->state != NET_JOINED || silent_ns < ping_ns)
@@ -362,115 +326,9 @@ uint64_t net_wake_ns(const struct net *net)
 	return net->tick_at_ns;
 }
 
-static int open_zap(struct net *net, void *zmq_context, struct error *reterr)
-{
-	struct zap_peer *peers = calloc(net->conf->workers_count, sizeof(*peers));
-
-	if (peers == NULL)
-		return error_errno(reterr, -ENOMEM, "allow-list");
-	for (uint32_t i = 0; i < net->conf->workers_count; i++) {
-		memcpy(peers[i].public_key, net->conf->workers[i].public_key, CURVE_KEY_BYTES);
-		snprintf(peers[i].name, sizeof(peers[i].name), "%s", name_of(net, i));
-	}
-	int r = zap_open(zmq_context, net->loop, ZAP_DOMAIN, peers, net->conf->workers_count,
-			 &net->zap, reterr);
-	free(peers);
-	return r;
-}
-
-static int open_socket(struct net *net, void *zmq_context, const struct curve_keypair *keypair,
-		       struct error *reterr)
-{
-	uint32_t params = run_params_count(net->run);
-	const struct curve_limits limits = {
-		.message_bytes_max = ISO_TRAIN_FIXED_MAX + (int64_t)params * 4,
-		.queue_messages_max = trainmsg_queue_max(params),
-	};
-	int on = 1;
-
-	net->source = (struct loop_source){
-		.socket = zmq_socket(zmq_context, ZMQ_ROUTER),
-		.fd = -1,
-		.events = ZMQ_POLLIN,
-		.fn = on_socket,
-	};
-	if (net->source.socket == NULL ||
-	    zmq_setsockopt(net->source.socket, ZMQ_ROUTER_MANDATORY, &on, sizeof(on)) < 0)
-		return error_errno(reterr, -errno, "socket");
-	int r = curve_server(net->source.socket, keypair, ZAP_DOMAIN, &limits, reterr);
-	if (r == 0)
-		r = zap_watch(net->zap, ZAP_DOMAIN, net->source.socket, reterr);
-	if (r == 0)
-		r = curve_bind(net->source.socket, net->conf->listen, reterr);
-	if (r == 0) {
-		r = loop_add(net->loop, &net->source);
-		if (r < 0)
-			error_errno(reterr, r, "event loop");
-	}
-	return r;
-}
-
-int net_open(void *zmq_context, struct loop *loop, const struct cconf *conf,
-	     const struct curve_keypair *keypair, struct run *run, net_after_fn *after,
-	     void *context, struct net **ret_net, struct error *reterr)
-{
-	struct net *net = calloc(1, sizeof(*net));
-	uint64_t now_ns = clock_now_ns();
-
-	if (net == NULL)
-		return error_errno(reterr, -ENOMEM, "network");
-	net->loop = loop;
-	net->conf = conf;
-	net->run = run;
-	net->after = after;
-	net->context = context;
-	net->gradient = calloc(run_params_count(run), sizeof(float));
-	net->peers = calloc(conf->workers_count, sizeof(*net->peers));
-	bool has_memory = frames_open(run, &net->frames) == 0;
-	int r = has_memory && net->gradient != NULL && net->peers != NULL
-		    ? open_zap(net, zmq_context, reterr)
-		    : error_errno(reterr, -ENOMEM, "network");
-	for (uint32_t i = 0; i < conf->workers_count && net->peers != NULL; i++) {
-		net->peers[i].state = NET_ABSENT;
-		net->peers[i].since_ns = now_ns;
-	}
-	if (r == 0)
-		r = open_socket(net, zmq_context, keypair, reterr);
-	if (r < 0) {
-		net_close(net, false);
-		return r;
-	}
-	*ret_net = net;
-	return 0;
-}
-
-struct net *net_close(struct net *net, bool done)
-{
-	if (net == NULL)
-		return NULL;
-	if (net->source.socket != NULL) {
-		/* Time for the goodbyes to go out. */
-		int linger_ms = 300;
-
-		for (uint32_t i = 0; done && i < net->conf->workers_count; i++)
-			if (net->peers[i].state == NET_JOINED)
-				send_bye(net, &net->peers[i].address, ISO_TRAIN_DONE, "done");
-		(void)zmq_setsockopt(net->source.socket, ZMQ_LINGER, &linger_ms, sizeof(linger_ms));
-		loop_remove(net->loop, &net->source);
-		(void)zmq_socket_monitor(net->source.socket, NULL, 0);
-		zmq_close(net->source.socket);
-	}
-	net->zap = zap_close(net->zap);
-	net->frames = frames_close(net->frames);
-	free(net->gradient);
-	free(net->peers);
-	free(net);
-	return NULL;
-}
-
 struct net_worker_view net_worker_view(const struct net *net, uint32_t worker)
 {
-	const struct peer *peer = &net->peers[worker];
+	const struct net_peer *peer = &net->peers[worker];
 
 	return (struct net_worker_view){
 		.state = peer->state,
@@ -487,5 +345,5 @@ const struct net_counters *net_counters(const struct net *net)
 
 const struct zap_counters *net_zap_counters(const struct net *net)
 {
-	return zap_counters(net->zap, ZAP_DOMAIN);
+	return zap_counters(net->zap, NET_DOMAIN);
 }

@@ -17,7 +17,7 @@ function list(names, set,   n, parts, i) {
 BEGIN {
 	# Calls whose first string is a message, or the reason in one.
 	list("error_set error_errno log_error log_warn log_info log_at fprintf desk_fail " \
-	     "desk_say control_refuse audit_complain refuse fail fails complain send_bye " \
+	     "desk_say control_refuse audit_complain refuse fail fails complain net_send_bye " \
 	     "session_say_bye report taskwatch_fault damaged busy warn warn_forced note " \
 	     "confcheck_at_neighbour administrator_fails option_refuse end_child failed " \
 	     "node_fail answers_refuse say end", says)
