@@ -125,20 +125,6 @@ static json_int_t dropped(const struct ring *ring, unsigned node, const char *re
 	return value;
 }
 
-static unsigned lines_with(const struct ring *ring, unsigned node, const char *text)
-{
-	char path[DEMO_PATH_BYTES], line[1024];
-	unsigned count = 0;
-
-	path_join(path, ring->nodes[node].directory, "log");
-	FILE *file = fopen(path, "re");
-	ck_assert_ptr_nonnull(file);
-	while (fgets(line, sizeof(line), file) != NULL)
-		count += strstr(line, text) != NULL;
-	fclose(file);
-	return count;
-}
-
 /* An attack came to nothing: everybody trades on, with what belonged to them. */
 static void check_unharmed(struct hostile *hostile, const char *what)
 {
@@ -280,7 +266,7 @@ static void say_garbage(struct hostile *hostile)
 	hostile_say(edge, edge->last, 0);
 	check_unharmed(hostile, "garbage");
 	ck_assert_int_ge(dropped(hostile->ring, edge->victim, "malformed"), before + 200);
-	ck_assert_uint_eq(lines_with(hostile->ring, edge->victim, "n0: dropped a message"), 1);
+	ck_assert_uint_eq(ring_log_count(hostile->ring, edge->victim, "n0: dropped a message"), 1);
 	/* Longer than a message, and longer than what a connection survives. */
 	hostile_say(edge, bytes, 600);
 	hostile_live(hostile, 200, NULL);
@@ -328,7 +314,7 @@ static void knock_as_a_stranger(struct hostile *hostile)
 	}
 	check_unharmed(hostile, "strangers");
 	ck_assert_int_ge(dropped(hostile->ring, edge->victim, "handshake"), before + 9);
-	ck_assert_uint_eq(lines_with(hostile->ring, edge->victim, "refused a connection"), 1);
+	ck_assert_uint_eq(ring_log_count(hostile->ring, edge->victim, "refused a connection"), 1);
 }
 
 /* As much as it can for two seconds: the victim enforces, answers and trades on. */
@@ -481,7 +467,7 @@ START_TEST(credits_that_nobody_gave_stay_within_the_limits)
 		ck_assert_int_eq(json_integer_value(json_object_get(edge, "limit_ucpu")),
 				 limit_ucpu);
 		json_decref(status);
-		ck_assert_uint_eq(lines_with(ring, victim, "gave more than its limit"), 1);
+		ck_assert_uint_eq(ring_log_count(ring, victim, "gave more than its limit"), 1);
 	}
 	/* What is enforced is all that, and the observer sees no more than the budget. */
 	ring_wait_quotas(ring, RING_BUDGET_UCPU * 8 / 10);
@@ -554,7 +540,7 @@ static void check_stopped(const struct ring *ring, unsigned node, const char *ha
 	ck_assert_msg(reason != NULL && strstr(reason, "n0") != NULL, "n%u: %s", node, reason);
 	json_decref(status);
 	ck_assert_int_le(ring_quota_ucpu(ring, node), RING_FLOOR_UCPU);
-	ck_assert_uint_eq(lines_with(ring, node, "the limit goes to the floor"), 1);
+	ck_assert_uint_eq(ring_log_count(ring, node, "the limit goes to the floor"), 1);
 }
 
 static void stop_both(const char *line, hostile_fn *right, const char *right_halt, hostile_fn *left,

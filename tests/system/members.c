@@ -399,20 +399,6 @@ void members_wait_state(const struct members *members, unsigned index, const cha
 	}
 }
 
-static unsigned count_in_log(const struct members *members, unsigned index, const char *text)
-{
-	char path[DEMO_PATH_BYTES], line[1024];
-	unsigned found = 0;
-
-	path_join(path, members->of[index].directory, "log");
-	FILE *file = fopen(path, "re");
-	ck_assert_ptr_nonnull(file);
-	while (fgets(line, sizeof(line), file) != NULL)
-		found += strstr(line, text) != NULL;
-	fclose(file);
-	return found;
-}
-
 void members_wait_log(const struct members *members, unsigned index, const char *text,
 		      unsigned times)
 {
@@ -420,7 +406,7 @@ void members_wait_log(const struct members *members, unsigned index, const char 
 	unsigned found;
 
 	/* The next tick may have to say it. */
-	while ((found = count_in_log(members, index, text)) < times &&
+	while ((found = stage_log_count(members->of[index].directory, text)) < times &&
 	       clock_now_ns() - from_ns < PATIENCE_NS)
 		stage_pause_ms(20);
 	if (found != times)

@@ -23,20 +23,6 @@
 #define TIMEOUT_S 300
 #define LEASE_MS  2000u
 
-static unsigned log_count(const struct ring *ring, unsigned node, const char *what)
-{
-	char path[DEMO_PATH_BYTES], line[1024];
-	unsigned count = 0;
-
-	path_join(path, ring->nodes[node].directory, "log");
-	FILE *file = fopen(path, "re");
-	ck_assert_ptr_nonnull(file);
-	while (fgets(line, sizeof(line), file) != NULL)
-		count += strstr(line, what) != NULL;
-	fclose(file);
-	return count;
-}
-
 static bool is_stuck(const struct ring *ring, unsigned node)
 {
 	json_t *status = ring_status(ring, node);
@@ -93,7 +79,7 @@ static void stays_as_it_is(struct ring *ring, unsigned node)
 	ck_assert(ring_is(ring, node, "degraded"));
 	/* No quota is written to and fro meanwhile: each write gives the job a fresh pool. */
 	ck_assert_int_le(ring_number(ring, node, "quota_writes"), writes + 4);
-	ck_assert_uint_eq(log_count(ring, node, "nothing is traded until"), 1);
+	ck_assert_uint_eq(ring_log_count(ring, node, "nothing is traded until"), 1);
 }
 
 /* It comes up with what it owns enforced, and nobody hears of it before the disk is back. */
@@ -142,7 +128,7 @@ static void fill_disk(struct ring *ring, unsigned node, const char *disk)
 	stays_as_it_is(ring, node);
 	disk_is(file, false);
 	wait_stuck(ring, node, false);
-	ck_assert_uint_eq(log_count(ring, node, "can be written again after"), 1);
+	ck_assert_uint_eq(ring_log_count(ring, node, "can be written again after"), 1);
 	ring_prove(ring, ring_right_of(node));
 
 	disk_is(file, true);
@@ -237,8 +223,8 @@ START_TEST(without_descriptors_the_limit_stays)
 		ck_assert_int_eq(prlimit(ring->nodes[2].agent.pid, RLIMIT_NOFILE, &enough, NULL),
 				 0);
 		/* States, not attempts: there are ten of those a second. */
-		ck_assert_uint_gt(log_count(ring, 2, "Too many open files"), 0);
-		ck_assert_uint_le(log_count(ring, 2, "Too many open files"), 20);
+		ck_assert_uint_gt(ring_log_count(ring, 2, "Too many open files"), 0);
+		ck_assert_uint_le(ring_log_count(ring, 2, "Too many open files"), 20);
 	}
 	ring_prove(ring, 2);
 	ring_close(ring);

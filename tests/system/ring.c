@@ -198,6 +198,11 @@ void ring_start_all(struct ring *ring)
 	ring_wait_all_up(ring);
 }
 
+unsigned ring_log_count(const struct ring *ring, unsigned index, const char *words)
+{
+	return stage_log_count(ring->nodes[index].directory, words);
+}
+
 void ring_tell(const struct ring *ring, unsigned index)
 {
 	char log[DEMO_PATH_BYTES], prefix[32];

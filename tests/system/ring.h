@@ -155,6 +155,8 @@ static inline unsigned ring_right_of(unsigned node)
 	return (node + 1) % RING_NODES;
 }
 
+/* How many lines of a node's log have these words. */
+unsigned ring_log_count(const struct ring *ring, unsigned node, const char *words);
 /* The end of a node's log, into the test's output. */
 void ring_tell(const struct ring *ring, unsigned node);
 #endif

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -91,4 +92,18 @@ const char *stage_build_path(const char *file, char ret_path[DEMO_PATH_BYTES])
 
 	path_join(ret_path, builddir != NULL ? builddir : ".", file);
 	return ret_path;
+}
+
+unsigned stage_log_count(const char *directory, const char *words)
+{
+	char path[DEMO_PATH_BYTES], line[1024];
+	unsigned count = 0;
+
+	path_join(path, directory, "log");
+	FILE *file = fopen(path, "re");
+	ck_assert_ptr_nonnull(file);
+	while (fgets(line, sizeof(line), file) != NULL)
+		count += strstr(line, words) != NULL;
+	fclose(file);
+	return count;
 }

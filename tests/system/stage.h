@@ -19,6 +19,9 @@ void stage_pause_ms(unsigned ms);
 /* Of loopback TCP; another one at each call. */
 unsigned stage_free_port(void);
 
+/* How many lines of the file "log" in a directory have these words. */
+unsigned stage_log_count(const char *directory, const char *words);
+
 /* A file within the build directory; returns ret_path. */
 const char *stage_build_path(const char *file, char ret_path[DEMO_PATH_BYTES]);
 
