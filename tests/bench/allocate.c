@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/ata/ras.h"
 #include "lib/ata/strategy.h"
@@ -18,16 +17,6 @@
 #include "tests/bench/bench.h"
 
 #define PAIRS 11
-
-/* CPU time, since others may be at work on this machine. */
-static uint64_t cpu_ns(void)
-{
-	struct timespec time;
-
-	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) != 0)
-		abort();
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
 
 struct subject {
 	struct iso_strategy *strategy;
@@ -41,7 +30,7 @@ struct subject {
 /* Allocations, each followed by the times of its tasks; a round's time. */
 static double ours_ns(struct subject *subject)
 {
-	uint64_t from_ns = cpu_ns();
+	uint64_t from_ns = bench_cpu_ns();
 
 	for (uint32_t k = 0; k < subject->repeats; k++) {
 		if (iso_strategy_allocate(subject->strategy, ++subject->round, subject->tasks) !=
@@ -53,19 +42,19 @@ static double ours_ns(struct subject *subject)
 				    subject->strategy, i,
 				    &(struct iso_ata_task){ 58 * sqrt(i + 1.0), 1, 0 });
 	}
-	return (double)(cpu_ns() - from_ns) / subject->repeats;
+	return (double)(bench_cpu_ns() - from_ns) / subject->repeats;
 }
 
 static double ras_ns(struct subject *subject)
 {
 	memcpy(subject->scores, iso_strategy_scores(subject->strategy),
 	       subject->workers * sizeof(*subject->scores));
-	uint64_t from_ns = cpu_ns();
+	uint64_t from_ns = bench_cpu_ns();
 
 	for (uint32_t k = 0; k < subject->repeats; k++)
 		iso_ras(subject->scores, subject->workers, subject->batch, subject->workspace,
 			subject->tasks);
-	return (double)(cpu_ns() - from_ns) / subject->repeats;
+	return (double)(bench_cpu_ns() - from_ns) / subject->repeats;
 }
 
 static void measure(const char *name, enum iso_strategy_kind kind, uint32_t workers, uint32_t batch,

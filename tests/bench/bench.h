@@ -3,6 +3,8 @@
 #define ISO_BENCH_H
 
 #include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
 
 #include "agent/base/clock.h"
 
@@ -14,6 +16,16 @@
  * where there is none.  {"name":"...","skipped":"why"} for what cannot be
  * measured here.  run.c collects them: `make bench`.
  */
+
+/* CPU time of this process, since others may be at work on this machine. */
+static inline uint64_t bench_cpu_ns(void)
+{
+	struct timespec time;
+
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) != 0)
+		abort();
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
 
 /* Pairs: one of ours, one of the reference, again and again. */
 struct bench_pairs {

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/hot.h"
 #include "lib/quant/codec.h"
@@ -106,27 +105,17 @@ static void copy_doubles(void)
 	memcpy(receiver, values, n * sizeof(*values));
 }
 
-/* CPU time, since others may be at work on this machine. */
-static uint64_t cpu_ns(void)
-{
-	struct timespec time;
-
-	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) != 0)
-		abort();
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 static double time_ns(void (*work)(void))
 {
 	size_t rounds = FLOATS / n;
-	uint64_t from_ns = cpu_ns();
+	uint64_t from_ns = bench_cpu_ns();
 
 	for (size_t i = 0; i < rounds; i++) {
 		work();
 		/* The results count as used, so no round can be left out. */
 		__asm__ volatile("" ::: "memory");
 	}
-	return (double)(cpu_ns() - from_ns) / (double)(rounds * n);
+	return (double)(bench_cpu_ns() - from_ns) / (double)(rounds * n);
 }
 
 static void measure(const char *name, void (*ours)(void), void (*reference)(void), double goal)

@@ -10,7 +10,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "lib/ata/strategy.h"
 #include "lib/draw.h"
@@ -22,16 +21,6 @@
 #define EVENTS 1000000u
 
 static volatile double sink;
-
-/* CPU time, since others may be at work on this machine. */
-static double cpu_s(void)
-{
-	struct timespec time;
-
-	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) != 0)
-		abort();
-	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 static void *room(size_t bytes)
 {
@@ -100,18 +89,18 @@ static void make(struct bed *bed, uint32_t n, uint32_t batch)
 
 static double simulated(struct bed *bed)
 {
-	double from_s = cpu_s();
+	double from_s = clock_cpu_s();
 	struct iso_training_until until = { HUGE_VAL, UINT64_MAX, UINT64_MAX, 0 };
 
 	until.events = bed->events += EVENTS;
 	if (iso_training_run(bed->training, &until) != ISO_TRAINING_EVENTS)
 		abort();
-	return EVENTS * 1e-6 / (cpu_s() - from_s);
+	return EVENTS * 1e-6 / (clock_cpu_s() - from_s);
 }
 
 static double bare(struct bed *bed)
 {
-	double from_s = cpu_s();
+	double from_s = clock_cpu_s();
 
 	for (uint32_t i = 0; i < EVENTS; i++) {
 		const struct iso_queue_entry first = *iso_queue_first(&bed->queue);
@@ -120,7 +109,7 @@ static double bare(struct bed *bed)
 			      first.time + sqrt(first.id + 1.0) * iso_draw_exponential(&bed->rng));
 	}
 	sink = iso_queue_first(&bed->queue)->time;
-	return EVENTS * 1e-6 / (cpu_s() - from_s);
+	return EVENTS * 1e-6 / (clock_cpu_s() - from_s);
 }
 
 static void measure(const char *name, uint32_t n, uint32_t batch)

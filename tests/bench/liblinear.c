@@ -17,7 +17,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent/train/worker_pool.h"
@@ -63,14 +62,6 @@ static void must(bool holds, const char *what)
 		return;
 	fprintf(stderr, "liblinear: %s\n", what);
 	exit(EXIT_FAILURE);
-}
-
-static double cpu_s(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
 /* Two classes of a half as LIBSVM text, pixels from 0 to 1. */
@@ -219,7 +210,7 @@ static void train_ours(struct bed *bed, enum iso_model_kind kind, float step, st
 		.samples_max = TASK_SAMPLES,
 	};
 	float params[FEATURES + 1] = { 0 };
-	double from_s = cpu_s(), measuring_s = 0;
+	double from_s = clock_cpu_s(), measuring_s = 0;
 
 	pool_set_lesson(bed->pool, &lesson);
 	curve->count = 0;
@@ -230,10 +221,10 @@ static void train_ours(struct bed *bed, enum iso_model_kind kind, float step, st
 		free(result.gradient);
 		if (k % (STEPS / POINTS_MAX + 1) != 0)
 			continue;
-		double now_s = cpu_s();
+		double now_s = clock_cpu_s();
 		curve->points[curve->count++] =
 		    measure(bed, &model, params, now_s - from_s - measuring_s);
-		measuring_s += cpu_s() - now_s;
+		measuring_s += clock_cpu_s() - now_s;
 	}
 }
 
@@ -376,10 +367,10 @@ static void compare_reading(struct bed *bed)
 		struct dataset data;
 		struct error error;
 		struct rusage before, after;
-		double from_s = cpu_s();
+		double from_s = clock_cpu_s();
 
 		must(dataset_open(bed->train, DATASET_TRAIN, &data, &error) == 0, error.text);
-		double ours = cpu_s() - from_s, theirs = run_theirs(bed, 2, 1e9);
+		double ours = clock_cpu_s() - from_s, theirs = run_theirs(bed, 2, 1e9);
 		dataset_close(&data);
 		snprintf(command, sizeof(command), "wc -l %s >/dev/null", bed->train);
 		getrusage(RUSAGE_CHILDREN, &before);

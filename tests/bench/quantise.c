@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/quant/quant_vector.h"
 #include "lib/rng.h"
@@ -63,26 +62,16 @@ static void copy(void)
 	memcpy(out, in, sizeof(in));
 }
 
-/* CPU time, since others may be at work on this machine. */
-static uint64_t cpu_ns(void)
-{
-	struct timespec time;
-
-	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) != 0)
-		abort();
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 static double time_ns(void (*work)(void))
 {
-	uint64_t from_ns = cpu_ns();
+	uint64_t from_ns = bench_cpu_ns();
 
 	for (int i = 0; i < ROUNDS; i++) {
 		work();
 		/* The results count as used, so no round can be left out. */
 		__asm__ volatile("" ::: "memory");
 	}
-	return (double)(cpu_ns() - from_ns) / ROUNDS / FLOATS;
+	return (double)(bench_cpu_ns() - from_ns) / ROUNDS / FLOATS;
 }
 
 static void measure(const char *name, void (*ours)(void), void (*reference)(void), double goal)

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "lib/ata/ras.h"
 #include "lib/rng.h"
@@ -20,34 +19,24 @@ static uint32_t *tasks;
 static void *workspace;
 static volatile double sink;
 
-/* CPU time, since others may be at work on this machine. */
-static uint64_t cpu_ns(void)
-{
-	struct timespec time;
-
-	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) != 0)
-		abort();
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 static double ours_ns(void)
 {
-	uint64_t from_ns = cpu_ns();
+	uint64_t from_ns = bench_cpu_ns();
 
 	iso_ras(scores, WORKERS, TASKS, workspace, tasks);
-	return (double)(cpu_ns() - from_ns);
+	return (double)(bench_cpu_ns() - from_ns);
 }
 
 /* The least any method must do: look at each score once. */
 static double pass_ns(void)
 {
-	uint64_t from_ns = cpu_ns();
+	uint64_t from_ns = bench_cpu_ns();
 	double sum = 0;
 
 	for (uint32_t i = 0; i < WORKERS; i++)
 		sum += scores[i];
 	sink = sum;
-	return (double)(cpu_ns() - from_ns);
+	return (double)(bench_cpu_ns() - from_ns);
 }
 
 static void measure(const char *name)

@@ -8,7 +8,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "lib/sim/swarm.h"
 #include "tests/bench/bench.h"
@@ -18,15 +17,6 @@
 #define PAIRS 3
 
 static struct iso_quant quant;
-
-static uint64_t cpu_ns(void)
-{
-	struct timespec time;
-
-	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) != 0)
-		abort();
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
 
 static void must(enum iso_status status)
 {
@@ -85,12 +75,12 @@ static void make(uint32_t nodes, struct bed *bed)
 static double rate(struct bed *bed, uint32_t rounds)
 {
 	struct iso_swarm_counts before, after;
-	uint64_t from_ns = cpu_ns(), took_ns;
+	uint64_t from_ns = bench_cpu_ns(), took_ns;
 
 	iso_swarm_counts(bed->swarm, &before);
 	for (uint32_t n = 0; n < rounds; n++)
 		iso_swarm_round(bed->swarm);
-	took_ns = cpu_ns() - from_ns;
+	took_ns = bench_cpu_ns() - from_ns;
 	iso_swarm_counts(bed->swarm, &after);
 	return (double)(after.ticks + after.received - before.ticks - before.received) * 1000 /
 	       (double)took_ns;

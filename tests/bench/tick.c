@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/trade/trade.h"
 #include "tests/bench/bench.h"
@@ -32,15 +31,6 @@ struct node {
 	int64_t enforced_ucpu;
 	uint64_t seq;
 };
-
-static uint64_t cpu_ns(void)
-{
-	struct timespec time;
-
-	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) != 0)
-		abort();
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
 
 static void must(enum iso_status status)
 {
@@ -155,33 +145,33 @@ static void tick_leaves(struct star *star)
 static uint64_t tick_centre(struct star *star)
 {
 	int64_t demand_ucpu = SHARE_UCPU / 2 + SHARE_UCPU / 4 * (star->ticks % 8);
-	uint64_t from_ns = cpu_ns();
+	uint64_t from_ns = bench_cpu_ns();
 
 	for (uint32_t k = 0; k < DEGREE; k++)
 		must(iso_trade_receive(star->centre.trade, star->now_ns, CENTRE + 1 + k, frames[k],
 				       ISO_EDGE_BYTES));
 	tick(&star->centre, star->now_ns, demand_ucpu);
-	return cpu_ns() - from_ns;
+	return bench_cpu_ns() - from_ns;
 }
 
 static uint64_t frames_alone(void)
 {
 	struct iso_edge_frame frame;
-	uint64_t from_ns = cpu_ns();
+	uint64_t from_ns = bench_cpu_ns();
 
 	for (uint32_t k = 0; k < DEGREE; k++) {
 		must(iso_edge_decode(frames[k], ISO_EDGE_BYTES, &frame));
 		iso_edge_encode(&frame, sent[k]);
 	}
-	return cpu_ns() - from_ns;
+	return bench_cpu_ns() - from_ns;
 }
 
 /* Reading the clock is part of both sides alike; it is taken off. */
 static uint64_t clock_alone(void)
 {
-	uint64_t from_ns = cpu_ns();
+	uint64_t from_ns = bench_cpu_ns();
 
-	return cpu_ns() - from_ns;
+	return bench_cpu_ns() - from_ns;
 }
 
 static void add_pair(struct star *star, struct bench_pairs *frames_pairs,
