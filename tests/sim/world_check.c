@@ -48,6 +48,20 @@ static void check_edge(struct world *world, const struct node *from, uint32_t k)
 			      (uint32_t)(from - world->nodes), (int64_t)(got - sent));
 }
 
+void world_check_limits(struct world *world, uint32_t i, bool may_own_less)
+{
+	const struct node *node = &world->nodes[i];
+	int64_t x = iso_record_holdings(&node->durable);
+
+	if (node->enforced_ucpu > x)
+		world_violate(world, "I2 enforced above the share", i, node->enforced_ucpu - x);
+	if (node->enforced_ucpu > node->ceiling_ucpu)
+		world_violate(world, "I2 enforced above the ceiling", i,
+			      node->enforced_ucpu - node->ceiling_ucpu);
+	if (x < node->config.floor_ucpu && !may_own_less)
+		world_violate(world, "I5 share below the floor", i, x);
+}
+
 static void check_node(struct world *world, uint32_t i)
 {
 	struct node *node = &world->nodes[i];
@@ -70,13 +84,7 @@ static void check_node(struct world *world, uint32_t i)
 	sums->sent_less_received += part->sent_less_received - before.sent_less_received;
 	if (node->distrusted)
 		return;
-	if (node->enforced_ucpu > x)
-		world_violate(world, "I2 enforced above the share", i, node->enforced_ucpu - x);
-	if (node->enforced_ucpu > node->ceiling_ucpu)
-		world_violate(world, "I2 enforced above the ceiling", i,
-			      node->enforced_ucpu - node->ceiling_ucpu);
-	if (x < node->config.floor_ucpu)
-		world_violate(world, "I5 share below the floor", i, x);
+	world_check_limits(world, i, false);
 }
 
 /*

@@ -46,18 +46,11 @@ static int64_t in_flight(struct world *world, uint32_t i, const struct iso_recor
 static void check_node(struct world *world, uint32_t i, bool is_void)
 {
 	const struct node *node = &world->nodes[i];
-	int64_t x = iso_record_holdings(&node->durable);
 	bool gives_all = (node->durable.flags & ISO_NODE_LEAVING) != 0;
 
 	if (node->distrusted)
 		return;
-	if (node->enforced_ucpu > x)
-		world_violate(world, "I2 enforced above the share", i, node->enforced_ucpu - x);
-	if (node->enforced_ucpu > node->ceiling_ucpu)
-		world_violate(world, "I2 enforced above the ceiling", i,
-			      node->enforced_ucpu - node->ceiling_ucpu);
-	if (x < node->config.floor_ucpu && !gives_all)
-		world_violate(world, "I5 share below the floor", i, x);
+	world_check_limits(world, i, gives_all);
 	if (is_void && node->enforced_ucpu > node->config.floor_ucpu)
 		world_violate(world, "I6 buried and above the floor", i, node->enforced_ucpu);
 }

@@ -35,7 +35,7 @@ static void check_node(struct world *world, uint32_t i)
 	struct node *node = &world->nodes[i];
 	const struct iso_record *record = &node->durable;
 	struct world_part *sums = &world->sums, *part = &node->part, before = *part;
-	int64_t x = iso_record_holdings(record);
+	bool may_own_less = record->gen == 0 || (record->flags & ISO_NODE_LEAVING) != 0;
 
 	/* A journal put back from an old copy breaks the promise until it is noticed. */
 	part->enforced = node->distrusted ? 0 : node->enforced_ucpu;
@@ -61,17 +61,10 @@ static void check_node(struct world *world, uint32_t i)
 	sums->enforced += part->enforced - before.enforced;
 	if (node->distrusted)
 		return;
-	if (node->enforced_ucpu > x)
-		world_violate(world, "I2 enforced above the share", i, node->enforced_ucpu - x);
-	if (node->enforced_ucpu > node->ceiling_ucpu)
-		world_violate(world, "I2 enforced above the ceiling", i,
-			      node->enforced_ucpu - node->ceiling_ucpu);
+	world_check_limits(world, i, may_own_less);
 	if (node->enforced_ucpu > node->allowed_ucpu)
 		world_violate(world, "a life that has ended enforces more than is reserved", i,
 			      node->enforced_ucpu - node->allowed_ucpu);
-	if (x < node->config.floor_ucpu && record->gen != 0 &&
-	    (record->flags & ISO_NODE_LEAVING) == 0)
-		world_violate(world, "I5 share below the floor", i, x);
 }
 
 /* The sum of what is owned is looked at when nothing is under way: world_office.c. */

@@ -228,6 +228,8 @@ void world_trace_event(const struct world *world, const struct event *event, enu
 void world_touch(struct world *world, struct node *node); /* it has changed: look at it */
 void world_violate(struct world *world, const char *what, uint32_t node, int64_t by);
 void world_check(struct world *world);
+/* I2 and I5 of one node. */
+void world_check_limits(struct world *world, uint32_t i, bool may_own_less);
 void world_check_lives(struct world *world);
 void world_audit(struct world *world);
 
