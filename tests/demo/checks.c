@@ -28,8 +28,7 @@ const char *check_state_text(enum check_state state)
 	return "?";
 }
 
-__attribute__((format(printf, 3, 4))) static void judge(struct check *check, bool held,
-							const char *format, ...)
+void judge(struct check *check, bool held, const char *format, ...)
 {
 	va_list arguments;
 

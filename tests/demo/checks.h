@@ -33,6 +33,10 @@ unsigned checks_judge(const struct demo *demo, struct check ret_checks[CHECKS_MA
 /* None failed. */
 bool checks_held(const struct check *checks, unsigned count);
 
+/* With what was seen, in words. */
+__attribute__((format(printf, 3, 4))) void judge(struct check *check, bool held,
+						 const char *format, ...);
+
 const char *check_state_text(enum check_state state);
 
 #endif

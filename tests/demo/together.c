@@ -153,17 +153,6 @@ void together_print(FILE *out, const struct demo *demo)
 		real(central, "accuracy"));
 }
 
-__attribute__((format(printf, 3, 4))) static void judge(struct check *check, bool held,
-							const char *format, ...)
-{
-	va_list arguments;
-
-	check->state = held ? CHECK_HELD : CHECK_FAILED;
-	va_start(arguments, format);
-	vsnprintf(check->detail, sizeof(check->detail), format, arguments);
-	va_end(arguments);
-}
-
 void together_agrees(const struct demo *demo, struct check *check)
 {
 	double spread = real(demo->agreement, "spread");
