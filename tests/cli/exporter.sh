@@ -59,6 +59,14 @@ if command -v promtool >/dev/null; then
 	out ''
 fi
 
+# As the manual looks at it.
+sed -n '/^\.\\" curl$/,/^\.Ed/s/^curl/curl -sf/p' "$top_srcdir/man/isobar-exporter.8" |
+	sed "s|http://127.0.0.1:7700|$url|" >"$work/example"
+[ -s "$work/example" ] || complain 'no example in isobar-exporter(8)'
+run sh -e "$work/example"
+ends 0
+line 'isobar_up{agent="a"} 1'
+
 # Who comes and goes is seen, and said once.
 serve "$run_directory/b"
 kill -TERM "$hung"

@@ -45,6 +45,22 @@ ends 0
 out "$(cat "$here/answers/a.json")"
 err ''
 
+# As the manual's examples do it.
+for page in isobarctl isobar-guard isobar-coordinator; do
+	sed -n '/^\.\\" status$/,/^\.Ed/{s/^# //;/^\./!p;}' "$top_srcdir/man/$page.8" |
+		sed "s|/run/isobar/coordinator/[a-z]*/|$run_directory/a/|
+			s|^isobarctl|$ctl --run-directory $run_directory|" >"$work/example"
+	[ -s "$work/example" ] || complain "no example in $page(8)"
+	run sh -e "$work/example"
+	ends 0
+	err ''
+	case $page in
+	isobarctl) out 300000 ;;
+	isobar-guard) out "$(cat "$here/answers/a.txt")" ;;
+	isobar-coordinator) out "$(cat "$here/answers/a.json")" ;;
+	esac
+done
+
 # What changed the share, as a table, as JSON and in words.
 cp "$here/answers/history.json" "$run_directory/a/history.json"
 run "$ctl" --run-directory "$run_directory" history
