@@ -139,6 +139,21 @@ static void check_unharmed(struct hostile *hostile, const char *what)
 	printf("# %s\n", what);
 }
 
+/* No lease is longer than it should be, and the budget is what it was. */
+static void check_terms(const struct ring *ring)
+{
+	for (unsigned i = 1; i < RING_NODES; i++) {
+		json_t *status = ring_status(ring, i);
+		const json_t *lease = json_object_get(status, "lease");
+		double left_s = json_number_value(json_object_get(lease, "remaining_s"));
+
+		ck_assert_double_le(left_s, (double)ring->lease_ms / 1000);
+		ck_assert_int_eq(json_integer_value(json_object_get(status, "budget_ucpu")),
+				 RING_BUDGET_UCPU);
+		json_decref(status);
+	}
+}
+
 static void lie_about_source(struct hostile *hostile, struct hostile_edge *edge,
 			     struct iso_edge_frame *frame)
 {
@@ -187,6 +202,32 @@ static void lie_about_numbers(struct hostile *hostile, struct hostile_edge *edge
 	frame->sent = edge->sent + 5000;
 }
 
+/* Any other budget that is possible, nothing learnt from it. */
+static void lie_about_the_budget(struct hostile *hostile, struct hostile_edge *edge,
+				 struct iso_edge_frame *frame)
+{
+	(void)hostile;
+	frame->budget_ucpu = edge->seq % 2 == 0 ? ISO_UNITS_MAX : 1;
+}
+
+/* An answer to what was not said yet, or long ago: neither is worth a lease. */
+static void answer_the_future(struct hostile *hostile, struct hostile_edge *edge,
+			      struct iso_edge_frame *frame)
+{
+	(void)hostile;
+	frame->echo_inc = edge->heard.inc;
+	frame->echo_seq = edge->seq % 2 == 0 ? UINT32_MAX : 1;
+}
+
+static void lie_about_its_curve(struct hostile *hostile, struct hostile_edge *edge,
+				struct iso_edge_frame *frame)
+{
+	(void)hostile;
+	frame->curvature = edge->seq % 2 == 0 ? 0x1p60 : 0;
+	frame->head_ucpu = edge->seq % 3 == 0 ? INT64_MAX : 0;
+	frame->degree = edge->seq % 2 == 0 ? UINT16_MAX : 0;
+}
+
 /* A later life, and then again the one before: its prices are old, its totals are not. */
 static void change_incarnation(struct hostile *hostile, struct hostile_edge *edge,
 			       struct iso_edge_frame *frame)
@@ -221,6 +262,9 @@ static const struct lie {
 	{ "another generation", "generation", lie_about_generation },
 	{ "impossible numbers", "malformed", lie_about_numbers },
 	{ "other totals than before", NULL, take_back },
+	{ "other budgets", NULL, lie_about_the_budget },
+	{ "answers to what was not said", NULL, answer_the_future },
+	{ "other curves", NULL, lie_about_its_curve },
 	{ "other incarnations", "stale", change_incarnation },
 	{ "numbers that jump", "stale", jump },
 };
@@ -365,6 +409,7 @@ START_TEST(what_is_impossible_is_dropped_and_told)
 		if (lies[i].fn == jump)
 			hostile->inc++;
 		check_unharmed(hostile, lies[i].what);
+		check_terms(ring);
 	}
 	for (unsigned i = 1; i < RING_NODES; i++)
 		ck_assert(ring_is(ring, i, "ok"));

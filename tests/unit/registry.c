@@ -301,6 +301,50 @@ START_TEST(an_estate_is_what_went_in_less_what_came_out)
 }
 END_TEST
 
+/* As in isobar(7), SECURITY: who makes the estate larger is endowed with less by as much. */
+START_TEST(a_witness_that_lies_does_so_at_the_cost_of_its_own_endowment)
+{
+	struct iso_registry_entry entry;
+
+	set_up();
+	see_all();
+	ck_assert_int_eq(bury((struct iso_registry_wish){ .node = B, .heir = C }, &entry),
+			 ISO_REGISTRY_FINE);
+	enter(entry);
+	while (iso_registry_next(&registry, &entry) == ISO_OK)
+		enter(entry);
+	certify(A, 300 + 2000, 100);
+	certify(C, 50, 400);
+	ck_assert_ok(iso_registry_next(&registry, &entry));
+	ck_assert_int_eq(entry.amount_ucpu, 850 + 2000 - 100);
+	enter(entry);
+	ck_assert_int_eq(registry.members[0].endowment_ucpu, 1000 + 100 - 300 - 2000);
+	while (iso_registry_next(&registry, &entry) == ISO_OK)
+		enter(entry);
+	ck_assert_int_eq(registry.members[2].endowment_ucpu, 1350 + 750 + 2000);
+	ck_assert_int_eq(iso_registry_imbalance(&registry), 0);
+}
+END_TEST
+
+START_TEST(an_estate_beyond_the_budget_is_nobodys)
+{
+	struct iso_registry_entry entry;
+
+	set_up();
+	see_all();
+	ck_assert_int_eq(bury((struct iso_registry_wish){ .node = B, .heir = C }, &entry),
+			 ISO_REGISTRY_FINE);
+	enter(entry);
+	while (iso_registry_next(&registry, &entry) == ISO_OK)
+		enter(entry);
+	certify(A, 3101, 100);
+	certify(C, 0, 0);
+	ck_assert_ok(iso_registry_next(&registry, &entry));
+	ck_assert_int_eq(entry.amount_ucpu, 4001 - 100);
+	refused(entry, ISO_E_MALFORMED);
+}
+END_TEST
+
 START_TEST(several_dead_are_buried_with_their_floors_and_without_each_others_word)
 {
 	struct iso_registry_entry entry;
@@ -546,6 +590,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, operations_go_to_a_node_one_after_the_other);
 	tcase_add_test(tcase, an_answer_that_cannot_be_is_refused);
 	tcase_add_test(tcase, an_estate_is_what_went_in_less_what_came_out);
+	tcase_add_test(tcase, a_witness_that_lies_does_so_at_the_cost_of_its_own_endowment);
+	tcase_add_test(tcase, an_estate_beyond_the_budget_is_nobodys);
 	tcase_add_test(tcase,
 		       several_dead_are_buried_with_their_floors_and_without_each_others_word);
 	tcase_add_test(tcase, a_burial_that_could_break_the_budget_is_refused);

@@ -19,6 +19,7 @@
 #define SHARE_UCPU   1000000
 #define BUDGET_UCPU  (SHARE_UCPU * (int64_t)NODES)
 #define FLOOR_UCPU   50000
+#define LEASE_NS     (30 * (uint64_t)TICK_NS)
 
 struct node {
 	struct iso_trade_peer peers[EDGES];
@@ -68,6 +69,9 @@ static void start(uint32_t i, int64_t limit_ucpu)
 			   .relay_allow = 0.01,
 			   .base_age_ns = 32 * (uint64_t)TICK_NS,
 			   .fresh_age_ns = 50 * (uint64_t)TICK_NS },
+		.lease = { .lease_ns = LEASE_NS,
+			   .promise_ns = 2 * LEASE_NS,
+			   .guard_ns = TICK_NS },
 		.edges_max = EDGES,
 		.peers = node->peers,
 		.peer_count = EDGES,
@@ -118,6 +122,27 @@ static struct iso_trade_edge edge_of(uint32_t i, uint32_t peer)
 	return edge;
 }
 
+/* What else there is in a message: nothing of it may count. */
+static void lie_about_the_rest(uint32_t edge, struct iso_edge_frame *frame, struct iso_rng *rng)
+{
+	static const double curvatures[] = { 0, 1e-300, 0x1p60 };
+
+	frame->curvature = curvatures[iso_rng_below(rng, 3)];
+	frame->head_ucpu = iso_rng_below(rng, 2) == 0 ? INT64_MAX : 0;
+	frame->degree = (uint16_t)iso_rng_below(rng, UINT16_MAX);
+	frame->budget_ucpu = iso_rng_below(rng, 2) == 0 ? ISO_UNITS_MAX : 1;
+	/* Of the life that the other one has; of a later one, it would stop. */
+	frame->echo_inc = nodes[peer_of(LIAR, edge)].disk.inc;
+	frame->echo_seq = iso_rng_below(rng, 3) == 0 ? UINT32_MAX : 1 + iso_rng_below(rng, 999);
+	if (iso_rng_below(rng, 4) == 0)
+		frame->received = iso_rng_below(rng, frame->received + 1);
+	if (iso_rng_below(rng, 100) == 0)
+		frame->inc += 1;
+	/* Late, since whoever believes it gives nothing over this edge any more. */
+	if (now_ns > 300 * (uint64_t)TICK_NS && iso_rng_below(rng, 50) == 0)
+		frame->flags |= ISO_EDGE_LEAVING | ISO_EDGE_FROZEN;
+}
+
 /* What the liar does to a message of its own. */
 static void lie(uint32_t edge, struct iso_edge_frame *frame, struct iso_rng *rng)
 {
@@ -129,9 +154,7 @@ static void lie(uint32_t edge, struct iso_edge_frame *frame, struct iso_rng *rng
 	frame->symbol = (int16_t)(iso_rng_below(rng, 3) == 0 ? 300 : -300);
 	frame->base_inc = 0;
 	frame->base_seq = 0;
-	frame->curvature = 0;
-	frame->head_ucpu = BUDGET_UCPU;
-	frame->degree = 0;
+	lie_about_the_rest(edge, frame, rng);
 }
 
 /* Every message of a tick, some of them lost; rng NULL: all arrive, and nobody lies. */
@@ -154,6 +177,10 @@ static void deliver(struct iso_rng *rng)
 			/* Its own ledger does not hear of what it lied about. */
 			if (frame.received > edge_of(peer_of(i, k), i).sent)
 				frame.received = edge_of(peer_of(i, k), i).sent;
+			if (frame.echo_inc > to->disk.inc) {
+				frame.echo_inc = 0;
+				frame.echo_seq = 0;
+			}
 			iso_edge_encode(&frame, bytes);
 			ck_assert_ok(
 			    iso_trade_receive(to->trade, now_ns, 1000 + i, bytes, sizeof(bytes)));
@@ -175,6 +202,8 @@ static int64_t share_of(uint32_t i)
 	iso_trade_status(nodes[i].trade, &status);
 	ck_assert_int_eq(status.halt, ISO_HALT_NONE);
 	ck_assert_int_ge(status.share_ucpu, FLOOR_UCPU);
+	ck_assert_int_eq(status.budget_ucpu, BUDGET_UCPU);
+	ck_assert_uint_le(status.lease_deadline_ns, now_ns + LEASE_NS);
 	return status.share_ucpu;
 }
 
