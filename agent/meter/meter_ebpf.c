@@ -44,8 +44,8 @@ static struct {
 	size_t length;
 } complaints;
 
-__attribute__((format(printf, 2, 0))) static int print(enum libbpf_print_level level,
-						       const char *format, va_list ap)
+__attribute__((format(printf, 2, 0), nonnull(2))) static int
+print(enum libbpf_print_level level, const char *format, va_list ap)
 {
 	size_t room = sizeof(complaints.text) - complaints.length;
 	char line[1024];

@@ -83,9 +83,11 @@ static int set_test(const struct option *option, struct dataset_spec *spec, stru
 
 static int set_label(const struct option *option, struct dataset_spec *spec, struct error *reterr)
 {
-	if (option->value[0] == '\0' || strlen(option->value) >= sizeof(spec->label))
+	size_t length = strlen(option->value);
+
+	if (length == 0 || length >= sizeof(spec->label))
 		return refuse(option, "the name of a column", reterr);
-	snprintf(spec->label, sizeof(spec->label), "%s", option->value);
+	memcpy(spec->label, option->value, length + 1);
 	return 0;
 }
 
