@@ -96,7 +96,8 @@ static void keeps_the_promise(struct run *run, enum load_kind load, int threads,
 		test_skip("the machine kept the test waiting each time");
 		return;
 	}
-	ck_assert_msg(is_kept(run), "worst windows: %.4f, %.4f, %.4f of the shares, %.4f of the budget",
+	ck_assert_msg(is_kept(run),
+		      "worst windows: %.4f, %.4f, %.4f of the shares, %.4f of the budget",
 		      run->results[0].worst, run->results[1].worst, run->results[2].worst,
 		      run->worst_sum);
 	for (unsigned i = 0; i < 3; i++)
