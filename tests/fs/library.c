@@ -76,18 +76,13 @@ static void all_goes_well(void)
 	struct cgroup *cgroup = NULL;
 	char directory[PATH_MAX];
 	struct stat status;
-	uint64_t period_us;
-	int64_t quota_us;
 
 	ck_assert_msg(cgroup_open(&config, &cgroup, &error) == 0, "%s", error.text);
 	snprintf(directory, sizeof(directory), "%s", cgroup_directory(cgroup));
-	group_read_limit(directory, &quota_us, &period_us);
-	ck_assert_int_eq(quota_us, 10000);
+	group_assert_limit(directory, 10000, 100000);
 	for (size_t i = 0; i < sizeof(quotas_us) / sizeof(quotas_us[0]); i++) {
 		ck_assert_msg(cgroup_write(cgroup, quotas_us[i], &error) == 0, "%s", error.text);
-		group_read_limit(directory, &quota_us, &period_us);
-		ck_assert_int_eq(quota_us, (int64_t)quotas_us[i]);
-		ck_assert_uint_eq(period_us, 100000);
+		group_assert_limit(directory, (int64_t)quotas_us[i], 100000);
 	}
 	pid_t pid = group_fork_busy(1);
 	ck_assert_msg(cgroup_attach(cgroup, pid, &error) == 0, "%s", error.text);
