@@ -15,6 +15,7 @@ noinst_LIBRARIES += %D%/libisobar.a
 	%D%/enforce/property.c %D%/enforce/property.h \
 	%D%/enforce/quota.c %D%/enforce/quota.h \
 	%D%/enforce/quota_phase.c %D%/enforce/quota_phase.h \
+	%D%/enforce/sleep.c %D%/enforce/sleep.h \
 	%D%/enforce/telling.c %D%/enforce/telling.h \
 	%D%/ledger/audit.c %D%/ledger/audit.h \
 	%D%/ledger/lease.c %D%/ledger/lease.h \

@@ -50,8 +50,8 @@ void status_init(struct status *ret_status)
 	status.ratios.stolen = status.ratios.interrupts = (double)NAN;
 	status.generation = status.incarnation = STATUS_UNKNOWN;
 	status.last_op = status.last_op_ucpu = STATUS_UNKNOWN;
-	status.uptime_s = (double)NAN;
-	status.ticks = status.ticks_late = STATUS_UNKNOWN;
+	status.uptime_s = status.slept_s = (double)NAN;
+	status.ticks = status.ticks_late = status.sleeps = STATUS_UNKNOWN;
 	status.journal_writes = status.quota_writes = STATUS_UNKNOWN;
 	status.messages_sent = status.messages_received = STATUS_UNKNOWN;
 	status.lease.remaining_s = (double)NAN;
@@ -284,6 +284,8 @@ json_t *status_json(const struct status *status)
 	put(json, "notes", notes_json(status));
 	put(json, "reload", text(status->reload));
 	put(json, "quota_writes", number(status->quota_writes));
+	put(json, "sleeps", number(status->sleeps));
+	put(json, "slept_s", real(status->slept_s));
 	put(json, "ticks", number(status->ticks));
 	put(json, "ticks_late", number(status->ticks_late));
 	put(json, "uptime_s", real(status->uptime_s));

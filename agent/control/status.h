@@ -86,6 +86,8 @@ struct status {
 	const char *admin; /* where administrators are listened to; NULL: nowhere but here */
 	double uptime_s;
 	int64_t ticks_late;        /* that did not come in time, or not at all */
+	int64_t sleeps;            /* of the machine, since the start */
+	double slept_s;            /* how long those were together */
 	int64_t ticks, journal_writes, quota_writes;
 	const char *last_decision;
 	const char *journal_error; /* why it cannot be written now; NULL: it can */

@@ -229,6 +229,9 @@ static void print_processes(FILE *out, const json_t *status)
 		count(status, "generation").text, count(status, "incarnation").text);
 	if (json_is_string(get(status, "reload")))
 		fprintf(out, "           reload  %s\n", text(status, "reload"));
+	if (json_integer_value(get(status, "sleeps")) > 0)
+		fprintf(out, "           this machine slept %s times since, %s in all\n",
+			count(status, "sleeps").text, duration(get(status, "slept_s")).text);
 	fprintf(out, "           %s ticks   %s journal writes   %s quota writes   version %s\n",
 		count(status, "ticks").text, count(status, "journal_writes").text,
 		count(status, "quota_writes").text, text(status, "version"));

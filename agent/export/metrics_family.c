@@ -109,6 +109,7 @@ const struct metrics_family metrics_families[] = {
 	NODE("isobar_ticks_total", "Turns of enforcing and trading.", "ticks", 0),
 	NODE("isobar_ticks_late_total", "Turns that were due and did not take place in time.",
 	     "ticks_late", 0),
+	NODE("isobar_sleep_seconds_total", "Time that the machine was suspended.", "slept_s", 0),
 	NODE("isobar_journal_writes_total", "Records written to the journal.", "journal_writes",
 	     0),
 	{ .name = "isobar_journal_failing", .help = "1 while the journal cannot be written, so "

@@ -18,6 +18,7 @@
 #include "agent/node/journal.h"
 #include "agent/node/node.h"
 #include "agent/node/peers.h"
+#include "lib/enforce/sleep.h"
 #include "lib/enforce/telling.h"
 #include "lib/quant/quant.h"
 #include "lib/trade/trade.h"
@@ -80,6 +81,7 @@ struct node {
 	uint64_t ticks;
 	uint64_t ticks_late;     /* that did not come in time, or not at all */
 	uint64_t late_ns;        /* the last of those that were worth a word; 0: none */
+	struct iso_sleep sleep;  /* of the machine */
 	uint64_t journal_writes;
 	bool failed;
 	bool is_begun;           /* this incarnation is durable: others may hear of it */

@@ -390,6 +390,8 @@ static json_t *command_status(void *context, const json_t *request)
 	status.uptime_s = age_s(now_ns, node->started_ns);
 	status.ticks = (int64_t)node->ticks;
 	status.ticks_late = (int64_t)node->ticks_late;
+	status.sleeps = node->sleep.count;
+	status.slept_s = (double)node->sleep.total_ns / ISO_NS_PER_S;
 	status.journal_writes = (int64_t)node->journal_writes;
 	if (node->decided_ns != 0) {
 		snprintf(decision, sizeof(decision), "%s (%.0f s ago)", node->decision,

@@ -298,6 +298,17 @@ static void note_lateness(struct node *node, uint64_t now_ns)
 	}
 }
 
+/* Its own clock stands still meanwhile, so this is no lateness; that of leases goes on. */
+static void note_sleep(struct node *node)
+{
+	uint64_t before_ns = clock_now_ns(), boot_ns = clock_boot_ns();
+	uint64_t slept_ns = iso_sleep_look(&node->sleep, before_ns, boot_ns, clock_now_ns());
+
+	if (slept_ns > 0)
+		log_warn("node %s: this machine slept for %.1f s; leases went on meanwhile",
+			 node->conf->node, (double)slept_ns / ISO_NS_PER_S);
+}
+
 void node_on_timer(struct loop_source *source, short revents)
 {
 	struct node *node = (struct node *)((char *)source - offsetof(struct node, timer));
@@ -306,6 +317,7 @@ void node_on_timer(struct loop_source *source, short revents)
 	(void)revents;
 	if (!timer_consume(source->fd))
 		return;
+	note_sleep(node);
 	if (now_ns >= node->tick_at_ns) {
 		note_lateness(node, now_ns);
 		node_tick(node, now_ns);

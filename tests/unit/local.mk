@@ -27,7 +27,7 @@ unit_tests += %D%/directory %D%/gnuplot %D%/log %D%/man %D%/wholefile
 EXTRA_DIST += %D%/badconf
 
 include tests/unit/learn.mk
-unit_tests += %D%/drift %D%/facts %D%/property %D%/quota %D%/telling
+unit_tests += %D%/drift %D%/facts %D%/property %D%/quota %D%/sleep %D%/telling
 
 include tests/unit/track.mk
 include tests/unit/graph.mk

@@ -115,6 +115,7 @@ sleep_for() { # SECONDS
 	echo "$1" >/sys/module/suspend/parameters/pm_test_delay
 	echo core >/sys/power/pm_test
 	boot=$(boot_ms) monotonic=$(monotonic_ms)
+	slept_times=$((slept_times + 1))
 	rm -f "$dir/end"
 	(
 		low_a=$budget low_b=$budget
@@ -137,6 +138,7 @@ sleep_for() { # SECONDS
 }
 
 late=$(ask a .ticks_late)
+slept_times=0
 # On a busy host it takes longer, and then there may be no time left to renew them.
 for try in 1 2 3 4 5; do
 	goes_on "before sleep $try"
@@ -162,6 +164,14 @@ done
 goes_on 'after a long sleep'
 # Sleep is not lateness: its clock has stood still.
 echo "# ticks missed: a $(($(ask a .ticks_late) - late))"
+for n in a b; do
+	[ "$(grep -c 'this machine slept for' "$dir/$n.log")" = "$(ask $n .sleeps)" ] ||
+		fail "$n does not say once of each sleep that it was"
+	says $n ".sleeps == $slept_times and .slept_s * 1000 > $slept_ms" ||
+		fail "$n: $(ask $n '"\(.sleeps) sleeps, \(.slept_s) s"')"
+	"$agent/isobarctl" --socket "$dir/$n.run/control" status |
+		grep -q "this machine slept $slept_times times since" || fail "status of $n"
+done
 shown 'a longer one: the leases have run out, and only the floors are left until they are renewed'
 
 sh -c 'while :; do :; done' &
