@@ -121,7 +121,9 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/node/job.c %D%/node/job.h %D%/node/job_private.h \
 	%D%/node/job_ceiling.c \
 	%D%/node/job_facts.c %D%/node/job_facts.h \
-	%D%/node/job_limit.c %D%/node/job_unit.c \
+	%D%/node/job_limit.c \
+	%D%/node/job_meter.c \
+	%D%/node/job_unit.c \
 	%D%/node/journal.c %D%/node/journal.h \
 	%D%/node/node.c %D%/node/node.h %D%/node/node_private.h \
 	%D%/node/node_admin.c \

@@ -5,8 +5,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +12,11 @@
 
 #include "agent/base/clock.h"
 #include "agent/base/log.h"
-#include "agent/cgroup/mounts.h"
 #include "agent/cgroup/unit.h"
 #include "agent/guard/guard_client.h"
 #include "agent/meter/meter.h"
-#include "agent/meter/procuse.h"
 #include "agent/node/handover.h"
 #include "lib/enforce/demand.h"
-#include "lib/quantity.h"
 #include "lib/enforce/quota.h"
 
 /* Long enough to smooth over bursts, short enough to follow a co-tenant within seconds. */
@@ -63,73 +58,6 @@ static int open_cgroup(struct job *job, uint64_t first_ucpu, struct error *reter
 		log_warn("on-exit: %s: the limit from before isobar is forgotten if it is killed",
 			 cgroup_unsaved(job->cgroup));
 	return r;
-}
-
-/* The job's directories as the meter wants them. */
-struct directories {
-	int cgroup_fd;
-	int usage_fd; /* cpuacct is often another hierarchy on v1, and often has no such group */
-};
-
-static int open_directories(const struct job *job, struct directories *ret_directories,
-			    struct error *reterr)
-{
-	struct mounts_controller cpuacct;
-	char path[PATH_MAX];
-	int fd = open(cgroup_directory(job->cgroup), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0)
-		return error_errno(reterr, -errno, "open %s", cgroup_directory(job->cgroup));
-	*ret_directories = (struct directories){ .cgroup_fd = fd, .usage_fd = -1 };
-	if (cgroup_version(job->cgroup) == 1 && mounts_find("", "cpuacct", &cpuacct, NULL) == 0 &&
-	    mounts_directory(&cpuacct, job->group, path, NULL) == 0)
-		ret_directories->usage_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return 0;
-}
-
-static void close_directories(const struct directories *directories)
-{
-	close(directories->cgroup_fd);
-	if (directories->usage_fd >= 0)
-		close(directories->usage_fd);
-}
-
-/* Then nothing is missing where it is the kernel that measures. */
-static bool wants_kernel(const struct job *job)
-{
-	return job->conf->meter == CONF_METER_KERNEL;
-}
-
-/* Without a meter the node goes on enforcing; it just cannot know its demand. */
-static void open_meter(struct job *job)
-{
-	struct error error = { 0 };
-	struct directories directories;
-
-	if (open_directories(job, &directories, &error) == 0) {
-		struct meter_options options = {
-			.cgroup_fd = directories.cgroup_fd,
-			.hierarchy = cgroup_version(job->cgroup) == 2 ? METER_V2 : METER_V1,
-			.usage_fd = directories.usage_fd,
-			.choice = wants_kernel(job) ? METER_KERNEL_ONLY : METER_AUTO,
-		};
-
-		if (meter_open(&options, &job->meter, &error) < 0)
-			job->meter = NULL;
-		close_directories(&directories);
-	}
-	if (job->meter == NULL && job->conf->dry_run) {
-		snprintf(job->meter_error, sizeof(job->meter_error),
-			 "dry run without a cgroup: the worker alone is measured");
-		log_warn("meter: %s: %s", job->meter_error, error.text);
-	} else if (job->meter == NULL) {
-		snprintf(job->meter_error, sizeof(job->meter_error), "%.255s", error.text);
-		log_warn("meter: nothing to measure with, so nothing is given away: %s",
-			 error.text);
-	} else if (meter_degraded(job->meter) != NULL && !wants_kernel(job)) {
-		log_warn("meter: no eBPF, going on with %s: %s",
-			 meter_source_name(meter_source(job->meter)), meter_degraded(job->meter));
-	}
 }
 
 int job_open(const struct conf *conf, uint64_t first_ucpu, struct job **ret_job,
@@ -179,7 +107,7 @@ int job_open(const struct conf *conf, uint64_t first_ucpu, struct job **ret_job,
 	job->deadline_ns = job_lease_deadline_ns(job);
 	unit_hurry(job->unit);
 	if (cgroup_state(job->cgroup) != CGROUP_GONE) {
-		open_meter(job);
+		job_open_meter(job);
 	} else {
 		snprintf(job->meter_error, sizeof(job->meter_error), "the job is not there");
 		log_warn("%s: it will be limited from its start", job->absent);
@@ -219,30 +147,6 @@ int job_leave(struct job *job, struct error *reterr)
 	int left = cgroup_leave(job->cgroup, r < 0 ? NULL : reterr);
 
 	return r < 0 ? r : left;
-}
-
-/* The clocks of running threads live in the meter, so it stays where it can. */
-static void move_meter(struct job *job)
-{
-	struct error error = { 0 };
-	struct directories directories;
-	int r;
-
-	if (job->meter == NULL) {
-		open_meter(job);
-		return;
-	}
-	r = open_directories(job, &directories, &error);
-	if (r == 0) {
-		r = meter_set_cgroup(job->meter, directories.cgroup_fd, directories.usage_fd,
-				     &error);
-		close_directories(&directories);
-	}
-	if (r == 0)
-		return;
-	log_warn("meter: cannot follow cgroup %s: %s; starting anew", job->group, error.text);
-	job->meter = meter_close(job->meter);
-	open_meter(job);
 }
 
 static void tell_again(struct job *job, uint64_t now_ns)
@@ -296,7 +200,7 @@ static void reopen(struct job *job, uint64_t now_ns)
 		return;
 	}
 	cgroup_close(gone);
-	move_meter(job);
+	job_move_meter(job);
 	job->effective_at_ns = 0;
 	tell_again(job, now_ns);
 }
@@ -323,80 +227,6 @@ static bool observe_limit(struct job *job, uint64_t now_ns)
 	return true;
 }
 
-/*
- * Without eBPF the time spent waiting is not known.  A job that was throttled
- * wants more than it got; twice is a guess that the next look corrects.
- */
-static uint64_t guess_demand(const struct job *job, bool throttled)
-{
-	uint64_t on_cpu_ucpu = iso_demand_on_cpu_ucpu(&job->demand);
-	uint64_t most_ucpu = (uint64_t)job->view.cpus * ISO_UCPU_PER_CPU;
-	uint64_t known_ucpu = iso_demand_ucpu(&job->demand, job->view.cpus);
-	uint64_t guess_ucpu = throttled ? 2 * on_cpu_ucpu : on_cpu_ucpu;
-
-	if (guess_ucpu < known_ucpu)
-		guess_ucpu = known_ucpu;
-	return guess_ucpu < most_ucpu ? guess_ucpu : most_ucpu;
-}
-
-/* The worker stands for the job where a dry run has nothing else to measure. */
-static bool measures_worker(const struct job *job)
-{
-	return job->meter == NULL && job->conf->dry_run;
-}
-
-static bool read_use(struct job *job, uint64_t now_ns, struct meter_reading *ret_reading)
-{
-	struct error error = { 0 };
-
-	if (job->meter != NULL)
-		return meter_read(job->meter, ret_reading, &error) == 0;
-	if (!measures_worker(job) || job->worker == 0)
-		return false;
-	*ret_reading = (struct meter_reading){ .at_ns = now_ns, .epoch = (uint64_t)job->worker };
-	return procuse_read(job->worker, &ret_reading->on_cpu_ns, &ret_reading->wait_ns, &error) ==
-	       0;
-}
-
-void job_watch(struct job *job, pid_t worker)
-{
-	job->worker = worker;
-}
-
-static void observe_use(struct job *job, uint64_t now_ns)
-{
-	struct error error = { 0 };
-	struct cgroup_stat stat;
-	struct meter_reading reading;
-	bool throttled = false;
-
-	job->has_stat = cgroup_stat(job->cgroup, &stat, &error) == 0;
-	if (job->has_stat) {
-		throttled = stat.periods_throttled > job->stat.periods_throttled;
-		job->stat = stat;
-		job->view.throttled_ns = stat.throttled_ns;
-	}
-	job->has_used = read_use(job, now_ns, &reading);
-	if (!job->has_used) {
-		job->view.metered = false;
-		return;
-	}
-	job->used_ns = reading.on_cpu_ns;
-	job->realtime_ns = reading.realtime_ns;
-	iso_demand_read(&job->demand, &(struct iso_demand_reading){
-		.at_ns = reading.at_ns,
-		.epoch = reading.epoch,
-		.on_cpu_ns = reading.on_cpu_ns,
-		.wait_ns = reading.wait_ns,
-	});
-	job->view.metered = job->demand.known;
-	job->view.on_cpu_ucpu = iso_demand_on_cpu_ucpu(&job->demand);
-	job->view.wait_ucpu = iso_demand_wait_ucpu(&job->demand);
-	job->view.demand_ucpu = measures_worker(job) || meter_degraded(job->meter) == NULL ?
-					iso_demand_ucpu(&job->demand, job->view.cpus) :
-					guess_demand(job, throttled);
-}
-
 /* The group was made anew, and we have no hold on it. */
 bool job_is_out_of_reach(const struct job *job)
 {
@@ -417,7 +247,7 @@ void job_observe(struct job *job, uint64_t now_ns)
 	job_observe_ceiling(job, now_ns);
 	job->view.ceiling_ucpu =
 		job_lacks_guard(job) ? (int64_t)job->conf->floor_ucpu : job->ceiling_ucpu;
-	observe_use(job, now_ns);
+	job_observe_use(job, now_ns);
 	job->view.at_ns = now_ns;
 
 	if (job_is_out_of_reach(job)) {
@@ -462,7 +292,8 @@ const char *job_state(const struct job *job, const char **ret_reason)
 		*ret_reason = job->watch.facts.unbound;
 		return cgroup_state_name(CGROUP_DEGRADED);
 	}
-	if (state == CGROUP_OK && missing != NULL && (job->meter == NULL || !wants_kernel(job))) {
+	if (state == CGROUP_OK && missing != NULL &&
+	    (job->meter == NULL || !job_wants_kernel(job))) {
 		*ret_reason = missing;
 		return cgroup_state_name(CGROUP_DEGRADED);
 	}
@@ -472,21 +303,4 @@ const char *job_state(const struct job *job, const char **ret_reason)
 struct cgroup *job_cgroup(const struct job *job)
 {
 	return job->cgroup;
-}
-
-struct meter *job_meter(const struct job *job)
-{
-	return job->meter;
-}
-
-const char *job_meter_name(const struct job *job)
-{
-	if (measures_worker(job))
-		return "worker";
-	return job->meter != NULL ? meter_source_name(meter_source(job->meter)) : "none";
-}
-
-const char *job_meter_reason(const struct job *job)
-{
-	return job->meter != NULL ? meter_degraded(job->meter) : job->meter_error;
 }

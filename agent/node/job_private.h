@@ -81,6 +81,17 @@ void job_observe_facts(struct job *job, uint64_t now_ns);
 /* Once a second: the ceiling, and what sets it. */
 void job_observe_ceiling(struct job *job, uint64_t now_ns);
 
+/*
+ * job_meter.c.  Without a meter the node goes on enforcing; it just cannot know its
+ * demand.  The clocks of running threads live in it, so it moves along with a group
+ * that is made anew where it can.
+ */
+void job_open_meter(struct job *job);
+void job_move_meter(struct job *job);
+void job_observe_use(struct job *job, uint64_t now_ns);
+/* It is the kernel that measures, by choice: then nothing is missing. */
+bool job_wants_kernel(const struct job *job);
+
 /* The group was made anew, and we have no hold on it. */
 bool job_is_out_of_reach(const struct job *job);
 
