@@ -16,19 +16,6 @@
  * nothing is looked up: what depends on the machine is agent/preflight's.
  */
 
-int confcheck_at_line(const struct confcheck *check, int line)
-{
-	if (line > 0)
-		error_wrap(check->reterr, "line %d", line);
-	error_wrap(check->reterr, "%s", check->name);
-	return -EINVAL;
-}
-
-int confcheck_at_option(const struct confcheck *check, const char *section, const char *name)
-{
-	return confcheck_at_line(check, confutil_line(conf_schema(), check->lines, section, name));
-}
-
 __attribute__((format(printf, 3, 4))) static void warn(const struct confcheck *check, int line,
 						       const char *format, ...)
 {
@@ -55,8 +42,8 @@ static int too_small(const struct confcheck *check, const char *name, uint64_t u
 
 	iso_quantity_cpu_format(ucpu, value);
 	iso_quantity_cpu_format(bound_ucpu, bound);
-	error_set(check->reterr, -EINVAL, "%s: %s is below %s, %s", name, value, why, bound);
-	return confcheck_at_option(check, "", name);
+	error_set(check->place.reterr, -EINVAL, "%s: %s is below %s, %s", name, value, why, bound);
+	return confplace_at_option(&check->place, "", name);
 }
 
 static int too_large(const struct confcheck *check, const char *name, uint64_t ucpu,
@@ -66,8 +53,8 @@ static int too_large(const struct confcheck *check, const char *name, uint64_t u
 
 	iso_quantity_cpu_format(ucpu, value);
 	iso_quantity_cpu_format(bound_ucpu, bound);
-	error_set(check->reterr, -EINVAL, "%s: %s is above %s, %s", name, value, why, bound);
-	return confcheck_at_option(check, "", name);
+	error_set(check->place.reterr, -EINVAL, "%s: %s is above %s, %s", name, value, why, bound);
+	return confplace_at_option(&check->place, "", name);
 }
 
 /* The smallest share whose quota, rounded down, is still CONF_QUOTA_US_MIN. */
@@ -80,7 +67,7 @@ static uint64_t least_ucpu(uint64_t period_ns)
 
 static bool is_set(const struct confcheck *check, const char *name)
 {
-	return confutil_line(conf_schema(), check->lines, "", name) != 0;
+	return confplace_line(&check->place, "", name) != 0;
 }
 
 /* Below, the kernel's timers cost much and its slices of the pool eat into the quota. */
@@ -92,7 +79,7 @@ static int check_shares(struct confcheck *check)
 	uint64_t least = least_ucpu(conf->period_ns);
 
 	if (conf->period_ns < PERIOD_SHORT_NS)
-		warn(check, confutil_line(conf_schema(), check->lines, "", "period"),
+		warn(check, confplace_line(&check->place, "", "period"),
 		     "period: below 10ms the kernel gives the job much less than its quota, and "
 		     "its timers use CPU themselves");
 	if (conf->floor_ucpu == 0 && !is_set(check, "floor"))
@@ -129,18 +116,18 @@ static int check_unit(struct confcheck *check)
 {
 	const struct conf *conf = check->conf;
 
-	if (!unit_name_valid(conf->unit, check->reterr)) {
-		error_wrap(check->reterr, "unit");
-		return confcheck_at_option(check, "", "unit");
+	if (!unit_name_valid(conf->unit, check->place.reterr)) {
+		error_wrap(check->place.reterr, "unit");
+		return confplace_at_option(&check->place, "", "unit");
 	}
 	if (conf->floor_ucpu < ISO_PROPERTY_STEP_UCPU)
 		return too_small(check, "floor", conf->floor_ucpu,
 				 "the least limit that systemd keeps for a unit",
 				 ISO_PROPERTY_STEP_UCPU);
 	if (conf->create_cgroup) {
-		error_set(check->reterr, -EINVAL,
+		error_set(check->place.reterr, -EINVAL,
 			  "create-cgroup: the group of a unit is made by systemd alone");
-		return confcheck_at_option(check, "", "create-cgroup");
+		return confplace_at_option(&check->place, "", "create-cgroup");
 	}
 	return 0;
 }
@@ -152,15 +139,17 @@ static int check_job(struct confcheck *check)
 	unsigned count = (unsigned)has_path + has_unit + conf->delegated;
 
 	if (count == 0) {
-		error_set(check->reterr, -EINVAL,
+		error_set(check->place.reterr, -EINVAL,
 			  "there is no job: set one of cgroup, unit and delegated");
-		return confcheck_at_line(check, 0);
+		return confplace_at_line(&check->place, 0);
 	}
 	if (count > 1) {
-		error_set(check->reterr, -EINVAL,
+		error_set(check->place.reterr, -EINVAL,
 			  "one node limits one job: set only one of cgroup, unit and delegated");
-		return confcheck_at_option(check, "",
-					   has_unit ? "unit" : has_path ? "cgroup" : "delegated");
+		return confplace_at_option(&check->place, "",
+					   has_unit   ? "unit"
+					   : has_path ? "cgroup"
+						      : "delegated");
 	}
 	return has_unit ? check_unit(check) : 0;
 }
@@ -173,14 +162,14 @@ static int check_cgroup(struct confcheck *check)
 	while (length > 1 && path[length - 1] == '/')
 		path[--length] = '\0';
 	if (strcmp(path, "/") == 0) {
-		error_set(check->reterr, -EINVAL,
+		error_set(check->place.reterr, -EINVAL,
 			  "cgroup: the root cannot be limited; name the cgroup of the job");
-		return confcheck_at_option(check, "", "cgroup");
+		return confplace_at_option(&check->place, "", "cgroup");
 	}
 	if (strcmp(path, "/init.scope") == 0) {
-		error_set(check->reterr, -EINVAL,
+		error_set(check->place.reterr, -EINVAL,
 			  "cgroup: init.scope holds the init process; name the cgroup of the job");
-		return confcheck_at_option(check, "", "cgroup");
+		return confplace_at_option(&check->place, "", "cgroup");
 	}
 	return 0;
 }
@@ -203,8 +192,8 @@ bool confcheck_is_destination(const char *address)
 int confcheck_at_neighbour(const struct confcheck *check, const struct conf_neighbour *neighbour,
 			   const char *what)
 {
-	error_set(check->reterr, -EINVAL, "neighbour %s: %s", neighbour->name, what);
-	return confcheck_at_line(check, neighbour->line);
+	error_set(check->place.reterr, -EINVAL, "neighbour %s: %s", neighbour->name, what);
+	return confplace_at_line(&check->place, neighbour->line);
 }
 
 static int check_neighbour(struct confcheck *check, struct conf_neighbour *neighbour)
@@ -273,18 +262,18 @@ static int check_neighbours(struct confcheck *check)
 static int check_listen(struct confcheck *check)
 {
 	const struct conf *conf = check->conf;
-	int line = confutil_line(conf_schema(), check->lines, "", "listen");
+	int line = confplace_line(&check->place, "", "listen");
 
 	if (conf->neighbour_count > 0 && conf->listen[0] == '\0') {
-		error_set(check->reterr, -EINVAL,
+		error_set(check->place.reterr, -EINVAL,
 			  "neighbour %s: listen is not set, it could not answer",
 			  conf->neighbours[0].name);
-		return confcheck_at_line(check, conf->neighbours[0].line);
+		return confplace_at_line(&check->place, conf->neighbours[0].line);
 	}
 	if (conf->listen[0] != '\0' && conf->secret_key[0] == '\0') {
-		error_set(check->reterr, -EINVAL,
+		error_set(check->place.reterr, -EINVAL,
 			  "secret-key is not set, and no link goes without (isobarctl keygen)");
-		return confcheck_at_line(check, line);
+		return confplace_at_line(&check->place, line);
 	}
 	if (conf->listen[0] != '\0' && !confutil_is_numeric(conf->listen))
 		warn(check, line, "listen: '%.60s' is looked up by name; a number is not",
@@ -295,14 +284,14 @@ static int check_listen(struct confcheck *check)
 static int administrator_fails(const struct confcheck *check,
 			       const struct conf_administrator *administrator, const char *what)
 {
-	error_set(check->reterr, -EINVAL, "administrator %s: %s", administrator->name, what);
-	return confcheck_at_line(check, administrator->line);
+	error_set(check->place.reterr, -EINVAL, "administrator %s: %s", administrator->name, what);
+	return confplace_at_line(&check->place, administrator->line);
 }
 
 static int check_administrators(struct confcheck *check)
 {
 	const struct conf *conf = check->conf;
-	int line = confutil_line(conf_schema(), check->lines, "", "admin-listen");
+	int line = confplace_line(&check->place, "", "admin-listen");
 
 	for (unsigned i = 0; i < conf->administrator_count; i++) {
 		const struct conf_administrator *administrator = &conf->administrators[i];
@@ -323,15 +312,15 @@ static int check_administrators(struct confcheck *check)
 	if (conf->admin_listen[0] == '\0')
 		return 0;
 	if (!is_tcp(conf->admin_listen))
-		error_set(check->reterr, -EINVAL,
+		error_set(check->place.reterr, -EINVAL,
 			  "admin-listen: '%.80s' is not tcp://; on this machine there is the "
 			  "control socket",
 			  conf->admin_listen);
 	else if (conf->secret_key[0] == '\0')
-		error_set(check->reterr, -EINVAL,
+		error_set(check->place.reterr, -EINVAL,
 			  "secret-key is not set, and no command goes without (isobarctl keygen)");
 	else if (strcmp(conf->admin_listen, conf->listen) == 0)
-		error_set(check->reterr, -EINVAL,
+		error_set(check->place.reterr, -EINVAL,
 			  "admin-listen: '%.80s' is where the neighbours' messages go (listen)",
 			  conf->admin_listen);
 	else {
@@ -341,7 +330,7 @@ static int check_administrators(struct confcheck *check)
 			     "turned away");
 		return 0;
 	}
-	return confcheck_at_line(check, line);
+	return confplace_at_line(&check->place, line);
 }
 
 static int check_trading(struct confcheck *check)
@@ -351,11 +340,11 @@ static int check_trading(struct confcheck *check)
 	if (conf->trading.fresh_ns >= 2 * conf->trading.tick_ns)
 		return 0;
 	error_set(
-	    check->reterr, -EINVAL,
+	    check->place.reterr, -EINVAL,
 	    "trading.fresh: shorter than two ticks: one late message would take a neighbour down");
-	if (confutil_line(conf_schema(), check->lines, "trading", "fresh") != 0)
-		return confcheck_at_option(check, "trading", "fresh");
-	return confcheck_at_option(check, "trading", "tick");
+	if (confplace_line(&check->place, "trading", "fresh") != 0)
+		return confplace_at_option(&check->place, "trading", "fresh");
+	return confplace_at_option(&check->place, "trading", "tick");
 }
 
 /* Below, a late tick or two lost messages would cost a node its lease. */
@@ -375,16 +364,17 @@ static int check_lease(struct confcheck *check)
 {
 	struct conf *conf = check->conf;
 	uint64_t lease_ns = conf->trading.lease_ns;
-	bool is_set = confutil_line(conf_schema(), check->lines, "trading", "lease") != 0;
+	bool is_set = confplace_line(&check->place, "trading", "lease") != 0;
 
 	conf->trading.promise_ns = conf->trading.guard_ns = 0;
 	if (lease_ns == 0)
 		return 0;
 	if (lease_ns < LEASE_TICKS_MIN * conf->trading.tick_ns) {
-		error_set(check->reterr, -EINVAL,
+		error_set(check->place.reterr, -EINVAL,
 			  "trading.lease: shorter than %d ticks: messages that are late would "
-			  "take the share away", LEASE_TICKS_MIN);
-		return confcheck_at_option(check, "trading", is_set ? "lease" : "tick");
+			  "take the share away",
+			  LEASE_TICKS_MIN);
+		return confplace_at_option(&check->place, "trading", is_set ? "lease" : "tick");
 	}
 	conf->trading.promise_ns =
 		lease_ns + lease_ns / CLOCK_RATE_PART + conf->trading.lease_slack_ns;
@@ -392,11 +382,11 @@ static int check_lease(struct confcheck *check)
 	if (conf->trading.guard_ns > lease_ns / GUARD_EARLY_PART)
 		conf->trading.guard_ns = lease_ns / GUARD_EARLY_PART;
 	if (conf->unit[0] != '\0' && lease_ns < LEASE_UNIT_NS)
-		warn(check, confutil_line(conf_schema(), check->lines, "trading", "lease"),
+		warn(check, confplace_line(&check->place, "trading", "lease"),
 		     "trading.lease: shorter than 2s: a tick may wait 250ms for systemd, and with "
 		     "unit a busy one would cost the lease");
 	if (conf->guard.watchdog[0] != '\0' && conf_watchdog_s(conf) == 0)
-		warn(check, confutil_line(conf_schema(), check->lines, "guard", "watchdog"),
+		warn(check, confplace_line(&check->place, "guard", "watchdog"),
 		     "guard.watchdog: no timeout fits into trading.lease-slack; with 1500ms or "
 		     "more one does");
 	return 0;
@@ -414,7 +404,7 @@ static void fill_path(char *field, const char *directory, const char *name)
 int conf_check(struct conf *conf, const char *name, const struct confutil_lines *lines,
 	       struct error *reterr)
 {
-	struct confcheck check = { .conf = conf, .name = name, .lines = lines, .reterr = reterr };
+	struct confcheck check = { conf, { name, conf_schema(), lines, reterr } };
 	static int (*const steps[])(struct confcheck *) = {
 		check_shares,	  check_job,		check_cgroup,  check_neighbours,
 		check_listen,	  check_administrators, check_trading, check_lease,

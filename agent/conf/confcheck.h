@@ -3,19 +3,16 @@
 #define ISO_CONFCHECK_H
 
 #include "agent/conf/conf.h"
+#include "agent/conf/confplace.h"
 
 /* Between the files of conf_check(): what the values of one configuration mean together. */
 
 struct confcheck {
 	struct conf *conf;
-	const char *name;
-	const struct confutil_lines *lines;
-	struct error *reterr;
+	struct confplace place;
 };
 
-/* -EINVAL, and *reterr with "FILE: line 3: " before it; "FILE: " where no line is known. */
-int confcheck_at_line(const struct confcheck *check, int line);
-int confcheck_at_option(const struct confcheck *check, const char *section, const char *name);
+/* -EINVAL: *reterr becomes "FILE: line 3: neighbour NAME: WHAT". */
 int confcheck_at_neighbour(const struct confcheck *check, const struct conf_neighbour *neighbour,
 			   const char *what);
 

@@ -28,12 +28,12 @@ int confcheck_limits(struct confcheck *check)
 
 		if (conf_limit_ucpu(conf, neighbour->id) != 0)
 			continue;
-		error_set(check->reterr, -EINVAL,
+		error_set(check->place.reterr, -EINVAL,
 			  "neighbour %s: limit is set neither here nor in section trading: write "
 			  "its endowment less its floor, divided by the number of its neighbours, "
 			  "or none to trust it as this host itself",
 			  neighbour->name);
-		return confcheck_at_line(check, neighbour->line);
+		return confplace_at_line(&check->place, neighbour->line);
 	}
 	return 0;
 }

@@ -16,20 +16,20 @@
 
 static int line_of(const struct confcheck *check, const char *option)
 {
-	return confutil_line(conf_schema(), check->lines, "training", option);
+	return confplace_line(&check->place, "training", option);
 }
 
 static int fails(const struct confcheck *check, const char *option, const char *what)
 {
-	error_set(check->reterr, -EINVAL, "training.%s%s", option, what);
-	return confcheck_at_line(check, line_of(check, option));
+	error_set(check->place.reterr, -EINVAL, "training.%s%s", option, what);
+	return confplace_at_line(&check->place, line_of(check, option));
 }
 
 /* Something of the section is said, so that the rest of it is missed. */
 static int is_missing(const struct confcheck *check, const char *option, int line)
 {
-	error_set(check->reterr, -EINVAL, "training.%s is not set", option);
-	return confcheck_at_line(check, line);
+	error_set(check->place.reterr, -EINVAL, "training.%s is not set", option);
+	return confplace_at_line(&check->place, line);
 }
 
 static bool is_tcp(const char *address)
@@ -176,8 +176,9 @@ static int check_neither(const struct confcheck *check)
 
 	if (stray == NULL)
 		return 0;
-	error_set(check->reterr, -EINVAL, "training.coordinator is not set, nor is training.plan");
-	return confcheck_at_line(check, line_of(check, stray));
+	error_set(check->place.reterr, -EINVAL,
+		  "training.coordinator is not set, nor is training.plan");
+	return confplace_at_line(&check->place, line_of(check, stray));
 }
 
 int confcheck_training(struct confcheck *check)
@@ -200,8 +201,8 @@ int confcheck_training(struct confcheck *check)
 	    strcmp(conf->training.worker_key, conf->secret_key) == 0)
 		return fails(check, "worker-key", " is the agent's own secret-key");
 	if (r < 0 || !conf_trains(conf) ||
-	    dataset_spec_check(conf->training.data, check->reterr) == 0)
+	    dataset_spec_check(conf->training.data, check->place.reterr) == 0)
 		return r;
-	error_wrap(check->reterr, "training");
-	return confcheck_at_option(check, "training", "data");
+	error_wrap(check->place.reterr, "training");
+	return confplace_at_option(&check->place, "training", "data");
 }
