@@ -219,6 +219,7 @@ bin_PROGRAMS += %D%/isobarctl
 %C%_isobarctl_SOURCES = \
 	%D%/isobarctl.c \
 	%D%/ctl/audit.h \
+	%D%/ctl/audit_edges.c \
 	%D%/ctl/audit_report.c \
 	%D%/ctl/audit_trust.c \
 	%D%/ctl/desk.c %D%/ctl/desk.h \

@@ -28,6 +28,12 @@ struct source {
 	int64_t registered_ucpu;
 };
 
+struct audit;
+
+/* Edges of which only one end knows: {"node": TEXT, "neighbour": TEXT} each, and as lines. */
+json_t *audit_edges_json(const struct audit *audit);
+void audit_edges_print(const struct audit *audit);
+
 struct audit {
 	struct source sources[NODES_MAX];
 	struct iso_audit_node nodes[NODES_MAX];

@@ -159,6 +159,7 @@ static void print_json(const struct audit *audit)
 	    (json_int_t)result->pending_ucpu, "ceilings_ucpu", (json_int_t)ceilings_ucpu(audit),
 	    "rereads", (int)audit->rereads, "complaints", audit->complaints, "trust",
 	    audit_trust_json(audit), "nodes", nodes);
+	(void)json_object_set_new(json, "one_sided", audit_edges_json(audit));
 	ctl_print_json(json);
 	json_decref(json);
 }
@@ -198,6 +199,7 @@ static void print_text(const struct audit *audit)
 		printf("the ceilings add up to %.6f: %.6f of the budget can be used by nobody\n",
 		       (double)ceilings_ucpu(audit) / 1e6,
 		       (double)(audit->budget_ucpu - ceilings_ucpu(audit)) / 1e6);
+	audit_edges_print(audit);
 	/* What the snapshots cannot show, from the registry. */
 	bool has_more = result->reserved_ucpu != 0 || result->pending_ucpu != 0;
 	if (has_more)

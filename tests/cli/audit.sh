@@ -58,6 +58,28 @@ trust: in hostile hands, 3 of 3 nodes could bring in no more than they have
 proven: share + in flight = budget'
 restore
 
+# One that a names as its neighbour, and that does not name a.
+sed 's/"node": "a"/"node": "d"/
+s/ef851660593d645f/48b4e60784e48cbc/
+s/"\(endowment\|enforced\|floor\|share\)_ucpu": [0-9]*/"\1_ucpu": 0/
+/"edges"/,/^  \]/d' a.json | sed 's/"endowment_ucpu"/"edges": [],\n  &/' >d.json
+jq '.edges += [.edges[0] + {peer: "d", peer_id: "48b4e60784e48cbc", sent_ucpu: 0,
+	received_ucpu: 0}]' a.json >named.json
+run "$ctl" audit d.json named.json b.json c.json
+ends 0
+keep '/^a has/,/^proven/!d; /^trust/d; /^  /d'
+out 'a has d as a neighbour, which does not have a: they do not trade
+proven: share + in flight = budget'
+run "$ctl" audit --json d.json named.json b.json c.json
+ends 0
+conforms audit
+[ "$(jq -c .one_sided stdout)" = '[{"neighbour":"d","node":"a"}]' ] || complain "$(cat stdout)"
+# That has ended at one end is no such edge.
+jq '.edges[2].flags = 1' named.json >ended.json
+run "$ctl" audit --json d.json ended.json b.json c.json
+[ "$(jq -c .one_sided stdout)" = '[]' ] || complain "$(cat stdout)"
+rm d.json named.json ended.json
+
 # One that waits for its admission has no part in it.
 sed 's/"node": "a"/"node": "d"/
 s/ef851660593d645f/48b4e60784e48cbc/
