@@ -16,11 +16,9 @@ function list(names, set,   n, parts, i) {
 
 BEGIN {
 	# Calls whose first string is a message, or the reason in one.
-	list("error_set error_errno log_error log_warn log_info log_at fprintf desk_fail " \
-	     "desk_say control_refuse audit_complain refuse fail fails complain net_send_bye " \
-	     "session_say_bye report taskwatch_fault damaged busy warn warn_forced note " \
-	     "confcheck_at_neighbour administrator_fails option_refuse end_child failed " \
-	     "node_fail answers_refuse say end", says)
+	says = "^(error_set|error_errno|log_(error|warn|info|at)|fprintf|report|taskwatch_fault" \
+		"|end|end_child|note|damaged|busy|warn_forced|confcheck_at_neighbour" \
+		"|(.*_)?(say|say_bye|send_bye|fail|fails|failed|refuse|complain|warn))$"
 	# Calls whose strings are none: questions, which explain themselves; rows of "check",
 	# which name their remedy; what a frame adds in front of a message; what is for those
 	# who mend the programs; and what is no language.
@@ -155,9 +153,9 @@ function judge(raw, caller, first, is_format, line,   text) {
 		return
 	if (caller == "fprintf" && first != "stderr" || raw ~ /\\r|\\"error\\"/)
 		return
-	if (caller in says ? !is_format || raw !~ / / : FILENAME ~ quiet)
+	if (caller ~ says ? !is_format || raw !~ / / : FILENAME ~ quiet)
 		return
-	if (!(caller in says) && words(raw) < 3)
+	if (caller !~ says && words(raw) < 3)
 		return
 	text = plain(raw)
 	messages++
