@@ -56,6 +56,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/cgroup/unitsaved.c %D%/cgroup/unitsaved.h \
 	%D%/conf/allocation.c %D%/conf/allocation.h \
 	%D%/conf/conf.c %D%/conf/conf.h \
+	%D%/conf/conf_schema.c \
 	%D%/conf/confcheck.c %D%/conf/confcheck.h \
 	%D%/conf/confcheck_limits.c \
 	%D%/conf/confcheck_training.c \

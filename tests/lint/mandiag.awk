@@ -28,7 +28,7 @@ BEGIN {
 	# Files whose other strings are none: help of keys and commands, what is shown on a
 	# screen, a page or a drawing, questions of isobarctl, rows of "check", heads of key
 	# files, and what only tests print.
-	quiet = "^agent/(conf/conf\\.c|conf/allocation\\.h|admin/cluster_conf\\.c|isobar[a-z-]*\\.c" \
+	quiet = "^agent/(conf/conf_schema\\.c|conf/allocation\\.h|admin/cluster_conf\\.c|isobar[a-z-]*\\.c" \
 		"|train/coordinator_options\\.c|track/plan_options\\.c|sim/scenario_schema\\.c" \
 		"|control/statusprint\\.c|export/(page|metrics|chart|html|answers)[a-z_]*\\.[ch]" \
 		"|base/gnuplot\\.c|sim/[a-z_]*(plot|print|machine)\\.c" \
