@@ -79,6 +79,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/ctl/preflightguard.c %D%/ctl/preflightguard.h \
 	%D%/ctl/preflighthost.c %D%/ctl/preflighthost.h \
 	%D%/ctl/preflightjob.c %D%/ctl/preflightjob.h \
+	%D%/ctl/preflightmeter.c %D%/ctl/preflightmeter.h \
 	%D%/ctl/preflightnet.c %D%/ctl/preflightnet.h \
 	%D%/ctl/preflightsandbox.c %D%/ctl/preflightsandbox.h \
 	%D%/ctl/preflightworker.c %D%/ctl/preflightworker.h \
@@ -103,6 +104,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/guard/watchdog.c %D%/guard/watchdog.h \
 	%D%/meter/cpuclock.c %D%/meter/cpuclock.h \
 	%D%/meter/meter.c %D%/meter/meter.h \
+	%D%/meter/meter_census.c %D%/meter/meter_census.h \
 	%D%/meter/meter_ebpf.c %D%/meter/meter_ebpf.h \
 	%D%/meter/meter_kernel.c %D%/meter/meter_kernel.h \
 	%D%/meter/meter_missing.c %D%/meter/meter_missing.h \

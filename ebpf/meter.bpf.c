@@ -371,11 +371,13 @@ static __noinline int of_the_job(struct meter_cpu *cpu, struct task_struct *prev
 }
 
 /*
+ * One of these is in each meter: agent/meter/meter_census.c counts them by name.
+ *
  * sched_switch's arguments after the third moved about in 5.18 and differ between
  * vendors: the first three are all we take.
  */
 SEC("tp_btf/sched_switch")
-int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+int BPF_PROG(isobar_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	struct meter_cpu *cpu = this_cpu();
 
@@ -409,20 +411,20 @@ static __always_inline int wakeup(struct task_struct *task)
 }
 
 SEC("tp_btf/sched_wakeup")
-int BPF_PROG(on_wakeup, struct task_struct *task)
+int BPF_PROG(isobar_wakeup, struct task_struct *task)
 {
 	return wakeup(task);
 }
 
 SEC("tp_btf/sched_wakeup_new")
-int BPF_PROG(on_wakeup_new, struct task_struct *task)
+int BPF_PROG(isobar_wake_new, struct task_struct *task)
 {
 	return wakeup(task);
 }
 
 /* Before the child's first wakeup, and without the scheduler's locks. */
 SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+int BPF_PROG(isobar_fork, struct task_struct *parent, struct task_struct *child)
 {
 	if (in_job(child))
 		note_make(child);
@@ -464,7 +466,7 @@ static __always_inline void sync_running(struct task_struct *task, bool is_in, _
  * itself.  The other threads, and whoever waits, are left to the iterator.
  */
 SEC("tp_btf/cgroup_attach_task")
-int BPF_PROG(on_attach, struct cgroup *to, const char *path, struct task_struct *task,
+int BPF_PROG(isobar_attach, struct cgroup *to, const char *path, struct task_struct *task,
 	     bool threadgroup)
 {
 	bool is_in = in_job(task);

@@ -23,10 +23,10 @@
 #include "agent/ctl/preflightguard.h"
 #include "agent/ctl/preflighthost.h"
 #include "agent/ctl/preflightjob.h"
+#include "agent/ctl/preflightmeter.h"
 #include "agent/ctl/preflightnet.h"
 #include "agent/ctl/preflightsandbox.h"
 #include "agent/ctl/preflightworker.h"
-#include "agent/meter/meter.h"
 #include "agent/net/curve.h"
 #include "agent/node/journal.h"
 #include "lib/quantity.h"
@@ -104,19 +104,6 @@ static void check_privileges(struct preflight *preflight)
 		row(preflight, "privileges", PREFLIGHT_WARNING,
 		    "run as root, or give these capabilities: AmbientCapabilities= of the unit",
 		    "user %u lacks%s", (unsigned)geteuid(), lacking);
-}
-
-static void check_meter(struct preflight *preflight)
-{
-	struct error error;
-
-	if (meter_supported(&error) == 0)
-		row(preflight, "eBPF meter", PREFLIGHT_OK, NULL, "can be loaded, BTF is there");
-	else
-		row(preflight, "eBPF meter", PREFLIGHT_WARNING,
-		    "a kernel with BTF and the privileges above; without it isobard measures "
-		    "with the kernel's accounting and says degraded",
-		    "%s", error.text);
 }
 
 static bool check_controller(struct preflight *preflight)
@@ -310,7 +297,7 @@ void preflight_run(const char *file, struct preflight *ret_preflight)
 	preflight->count = 0;
 	bool is_valid = check_configuration(preflight, file, &conf);
 	check_privileges(preflight);
-	check_meter(preflight);
+	preflightmeter_check(preflight);
 	preflighthost_scheduler(preflight, "");
 	bool has_controller = check_controller(preflight);
 	if (!is_valid)

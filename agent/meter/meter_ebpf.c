@@ -190,11 +190,11 @@ static int attach(struct meter_ebpf *ebpf)
 		struct bpf_program *program;
 		struct bpf_link **link;
 	} hooks[] = {
-		{ skeleton->progs.on_switch, &skeleton->links.on_switch },
-		{ skeleton->progs.on_fork, &skeleton->links.on_fork },
-		{ skeleton->progs.on_attach, &skeleton->links.on_attach },
-		{ skeleton->progs.on_wakeup, &skeleton->links.on_wakeup },
-		{ skeleton->progs.on_wakeup_new, &skeleton->links.on_wakeup_new },
+		{ skeleton->progs.isobar_switch, &skeleton->links.isobar_switch },
+		{ skeleton->progs.isobar_fork, &skeleton->links.isobar_fork },
+		{ skeleton->progs.isobar_attach, &skeleton->links.isobar_attach },
+		{ skeleton->progs.isobar_wakeup, &skeleton->links.isobar_wakeup },
+		{ skeleton->progs.isobar_wake_new, &skeleton->links.isobar_wake_new },
 	};
 
 	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++) {

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/meter/meter_census.h"
 #include "tests/bpf/measure.h"
 #include "tests/test.h"
 
@@ -290,6 +291,25 @@ START_TEST(real_time_threads_are_counted_apart)
 }
 END_TEST
 
+/* Others may come and go meanwhile: at least these are there. */
+START_TEST(all_meters_of_the_machine_are_counted)
+{
+	struct test_cgroup job;
+	struct meter *meters[3];
+	unsigned count = 0;
+
+	test_cgroup_make(&job, "census");
+	for (unsigned i = 0; i < 3; i++) {
+		meters[i] = measure_open(&job);
+		ck_assert_int_eq(meter_census(&count, NULL), 0);
+		ck_assert_uint_gt(count, i);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		meter_close(meters[i]);
+	test_cgroup_remove(&job);
+}
+END_TEST
+
 START_TEST(falls_back_to_the_account_of_the_cgroup)
 {
 	struct test_cgroup job;
@@ -362,6 +382,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, follows_the_job_into_a_new_cgroup);
 	tcase_add_test(tcase, agrees_with_the_account_of_the_cgroup);
 	tcase_add_test(tcase, real_time_threads_are_counted_apart);
+	tcase_add_test(tcase, all_meters_of_the_machine_are_counted);
 	tcase_add_test(tcase, falls_back_to_the_account_of_the_cgroup);
 	tcase_add_test(tcase, names_the_missing_capability);
 	suite_add_tcase(suite, tcase);

@@ -7,7 +7,7 @@ set -eu
 cd "$work"
 
 # What this machine is like is not for this test to say.
-machine='/^[a-z]* *privileges /d; /^[a-z]* *eBPF meter /d; /^[a-z]* *cpu controller /d
+machine='/^[a-z]* *privileges /d; /^[a-z]* *eBPF meter /d; /^[a-z]* *meters /d; /^[a-z]* *cpu controller /d
 /^[a-z]* *scheduler /d; /^[a-z]* *effective limit /d; /^[a-z]* *real-time threads /d
 /^[a-z]* *cgroup /d; /^[a-z]* *processes /d; /^[a-z]* *limit /d; /^ok *sandbox /d
 /remedy: /d'

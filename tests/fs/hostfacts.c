@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/ctl/preflighthost.h"
+#include "agent/ctl/preflightmeter.h"
 #include "agent/node/job_facts.h"
 #include "tests/fs/tree.h"
 #include "tests/test.h"
@@ -144,6 +145,22 @@ START_TEST(check_warns_of_a_loaded_scheduler)
 }
 END_TEST
 
+START_TEST(check_says_what_the_meters_of_a_machine_cost)
+{
+	struct preflight preflight = { 0 };
+
+	preflightmeter_say_cost(&preflight, 3, 5000);
+	preflightmeter_say_cost(&preflight, 256, 0);
+	ck_assert_int_eq(preflight.rows[0].state, PREFLIGHT_OK);
+	ck_assert_str_eq(preflight.rows[0].remedy, "");
+	ck_assert_ptr_nonnull(strstr(preflight.rows[0].detail, "3 by eBPF"));
+	ck_assert_ptr_nonnull(strstr(preflight.rows[0].detail, "with 5000 switches a second"));
+	ck_assert_int_eq(preflight.rows[1].state, PREFLIGHT_WARNING);
+	ck_assert_ptr_nonnull(strstr(preflight.rows[1].remedy, "meter = kernel"));
+	ck_assert_ptr_null(strstr(preflight.rows[1].detail, "second"));
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("hostfacts");
@@ -155,6 +172,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_loaded_scheduler_is_named);
 	tcase_add_test(tcase, what_no_quota_holds_is_put_in_words);
 	tcase_add_test(tcase, check_warns_of_a_loaded_scheduler);
+	tcase_add_test(tcase, check_says_what_the_meters_of_a_machine_cost);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
