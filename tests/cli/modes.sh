@@ -39,7 +39,8 @@ end_well() {
 	wait "$1" || { echo "process $1 ended badly:"; cat log; exit 1; }
 }
 
-port=$((20000 + $$ % 10000))
+# Loopback addresses of this run's own: other tests may use the same port.
+net=127.$(($$ / 250 % 250 + 1)).$(($$ % 250 + 1))
 i=0
 while [ $i -lt 40 ]; do
 	echo "$((i % 2 * 2 - 1)) 1:0.$((i % 7)) 2:0.$((i % 5))"
@@ -63,7 +64,7 @@ train_as() {
 	mkdir train
 	cat >train.conf <<-END
 		run = modes
-		listen = tcp://127.0.0.1:$port
+		listen = tcp://$net.3:7500
 		secret-key = $work/keys/a.key
 		data = $work/data.svm
 		state-directory = $work/train/state
@@ -86,10 +87,35 @@ train_as() {
 	end_well $pid
 }
 
+# Two that learn together.
+learn() {
+	printf 'name = p\nnode a { }\nnode b { }\nmodel = logistic\nevaluate-every = off\nrounds = 3\n' \
+		>plan.conf
+	learners=
+	for node in a b; do
+		other=$([ $node = a ] && echo b || echo a)
+		"$agent/isobar-worker" --plan plan.conf --key keys/a.key --name $node \
+			--data data.svm,holdout=0 --threads 1 --state-directory "$work/model/$node" \
+			--listen "tcp://$net.$([ $node = a ] && echo 1 || echo 2):7600" \
+			--neighbour "$other,tcp://$net.$([ $node = a ] && echo 2 || echo 1):7600,keys/a.pub" \
+			3>&- 2>log.$node &
+		learners="$learners $!"
+		servers="$servers $!"
+	done
+	for pid in $learners; do
+		wait "$pid" || { echo 'a worker ended badly:'; cat log.a log.b; exit 1; }
+	done
+	has model 'drwxr-xr-x me .
+drwxr-xr-x me a
+-rw-r--r-- me a/model
+drwxr-xr-x me b
+-rw-r--r-- me b/model'
+}
+
 for mask in 000 022; do
 	umask $mask
 	echo "umask $mask"
-	rm -rf keys state run
+	rm -rf keys state run registry model
 	mkdir -m 755 keys
 	"$ctl" keygen -o "$work/keys/a" >/dev/null
 	has keys 'drwxr-xr-x me .
@@ -122,6 +148,20 @@ for mask in 000 022; do
 		sleep 0.05
 	done
 	"$agent/isobard" --hand-over -f a.conf
+	cat >cluster.conf <<-END
+		cluster = modes
+		registry = $work/registry
+		node a {
+			admin = 'unix:$work/run/control'
+			public-key = $work/keys/a.pub
+			address = 'tcp://$net.3:7500'
+		}
+	END
+	run "$ctl" -c cluster.conf registry create </dev/null
+	ends 0
+	has registry 'drwx------ me .
+-rw------- me lock
+-rw------- me registry.jsonl'
 	has state 'drwx------ me .
 -rw------- me frozen
 -rw------- me journal'
@@ -131,6 +171,7 @@ srw-rw-rw- me control
 -rw------- me lock'
 	end_well $pid
 	train_as me
+	learn
 done
 grep -q 'running as root' log && warned=yes || warned=no
 command='a coordinator that nobody named a user for'
@@ -150,7 +191,7 @@ if [ "$(id -u)" = 0 ] && id nobody >/dev/null 2>&1; then
 	ends 1
 	err "isobar-coordinator: user: there is no user 'no-such-user' on this host to become; make\
  it, or name another"
-	run "$agent/isobar-worker" --user no-such-user --coordinator tcp://127.0.0.1:$port \
+	run "$agent/isobar-worker" --user no-such-user --coordinator tcp://$net.3:7500 \
 		--coordinator-key keys/a.pub --key keys/a.key --name a --data data.svm
 	ends 1
 	err "isobar-worker: --user: there is no user 'no-such-user' on this host to become; make it,\
