@@ -347,7 +347,10 @@ static void knock_as_a_stranger(struct hostile *hostile)
 	frame.sent = edge->sent + 5000;
 	hostile_seal(&frame, bytes);
 	ck_assert_int_eq(curve_keypair_new(&strange, &error), 0);
-	for (unsigned i = 0; i < 3; i++) {
+	/* On a busy machine a knock may be over before anybody has heard it. */
+	for (unsigned i = 0;
+	     i < 3 || (i < 30 && dropped(hostile->ring, edge->victim, "handshake") < before + 9);
+	     i++) {
 		hostile_knock(hostile, edge->victim, &strange, bytes, sizeof(bytes));
 		hostile_knock(hostile, edge->victim, NULL, bytes, sizeof(bytes));
 		/* A key that is let in elsewhere is none here. */
