@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/conf/conf.h"
+#include "agent/conf/confvalue.h"
 #include "agent/control/status.h"
 
 #define ID_DIGITS 16
@@ -132,6 +133,21 @@ static const char *string(struct reader *reader, const char *field)
 	return value != NULL ? value : "";
 }
 
+/* Somebody else's text, which will be shown: names as configurations take them. */
+static const char *name(struct reader *reader, const char *field, bool is_optional)
+{
+	const json_t *value = json_object_get(reader->object, field);
+
+	if (is_optional && (value == NULL || json_is_null(value)))
+		return NULL;
+
+	const char *text = string(reader, field);
+
+	if (!reader->failed && confvalue_check_name(text, CONF_NAME_BYTES, NULL) < 0)
+		fail(reader, field, "not a name");
+	return text;
+}
+
 static uint64_t id(struct reader *reader, const char *field)
 {
 	const char *value = string(reader, field);
@@ -177,11 +193,9 @@ static int64_t limit(struct reader *reader)
 	return integer(reader, "limit_ucpu", 0, INT64_MAX - 1);
 }
 
-static void read_edge(struct reader *reader, struct iso_record_edge *edge, const char **name)
+static void read_edge(struct reader *reader, struct iso_record_edge *edge, const char **peer)
 {
-	const json_t *peer = json_object_get(reader->object, "peer");
-
-	*name = json_string_value(peer);
+	*peer = name(reader, "peer", true);
 	edge->peer = id(reader, "peer_id");
 	edge->peer_gen = (uint32_t)integer(reader, "peer_generation", 1, UINT32_MAX);
 	edge->flags = (uint32_t)integer(reader, "flags", 0, ISO_EDGE_STATE_FLAGS);
@@ -221,8 +235,8 @@ int status_ledger_read(const json_t *json, struct status_ledger *ret_ledger, str
 	struct iso_record *record = &ledger.snapshot.record;
 
 	memset(&ledger, 0, sizeof(ledger));
-	ledger.cluster = string(&reader, "cluster");
-	ledger.node = string(&reader, "node");
+	ledger.cluster = name(&reader, "cluster", false);
+	ledger.node = name(&reader, "node", false);
 	record->node = id(&reader, "id");
 	record->gen = (uint32_t)integer(&reader, "generation", 0, UINT32_MAX);
 	record->inc = (uint32_t)integer(&reader, "incarnation", 0, UINT32_MAX);

@@ -75,6 +75,7 @@ proven() {
 	admin audit
 	ends 0
 	said 'proven: share + in flight'
+	said 'could bring in no more than they have'
 }
 
 # example MARK - what stands in the manual after it, one command a line.

@@ -53,6 +53,7 @@ EXTRA_DIST += \
 	%D%/corpus/ledger/edge-generation-zero \
 	%D%/corpus/ledger/empty \
 	%D%/corpus/ledger/enforced-unknown \
+	%D%/corpus/ledger/name-of-a-terminal \
 	%D%/corpus/ledger/old-donor \
 	%D%/corpus/ledger/one \
 	%D%/corpus/ledger/too-many-edges \

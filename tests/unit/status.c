@@ -416,12 +416,34 @@ START_TEST(a_ledger_reads_back_as_it_was)
 }
 END_TEST
 
+START_TEST(a_ledger_says_how_far_each_peer_is_trusted_if_that_is_known)
+{
+	static const int64_t limits[] = { 250000, INT64_MAX, STATUS_UNKNOWN, 0 };
+	struct status_ledger written = ledger_example(), read;
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		written.limits_ucpu[0] = limits[i];
+		json_t *json = status_ledger_json(&written);
+		const json_t *edge = json_array_get(json_object_get(json, "edges"), 0);
+		const json_t *limit = json_object_get(edge, "limit_ucpu");
+
+		ck_assert_int_eq(limit == NULL, limits[i] == STATUS_UNKNOWN);
+		ck_assert_int_eq(json_is_null(limit), limits[i] == INT64_MAX);
+		ck_assert_int_eq(status_ledger_read(json, &read, &error), 0);
+		ck_assert_int_eq(read.limits_ucpu[0], limits[i]);
+		json_decref(json);
+	}
+}
+END_TEST
+
 START_TEST(every_field_of_a_ledger_is_checked)
 {
 	static const struct {
 		const char *field, *value, *said;
 	} cases[] = {
 		{ "cluster", "5", "cluster: missing, or no text" },
+		{ "cluster", "\"\\u001b[2J\"", "cluster: not a name" },
+		{ "node", "\"a\\n\"", "node: not a name" },
 		{ "node", "\"b\"", "id: not that of this node and cluster" },
 		{ "cluster", "\"lob\"", "id: not that of this node and cluster" },
 		{ "id", "\"123\"", "id: not an id of 16 hexadecimal digits" },
@@ -444,6 +466,8 @@ START_TEST(every_field_of_a_ledger_is_checked)
 		{ "ceiling_ucpu", "9223372036854775807", "ceiling_ucpu: out of range" },
 		{ "edges", "{}", "edges: missing, no array, or too long" },
 		{ "edges", "[5]", "edges[0].peer_id: missing, or no text" },
+		{ "edges", "[{ \"peer\": 5 }]", "edges[0].peer: missing, or no text" },
+		{ "edges", "[{ \"peer\": \"\\u001b[31m\" }]", "edges[0].peer: not a name" },
 	};
 	struct status_ledger written = ledger_example(), read, poisoned;
 
@@ -463,6 +487,11 @@ START_TEST(every_field_of_a_ledger_is_checked)
 	json_object_del(json_array_get(json_object_get(json, "edges"), 1), "sent_ucpu");
 	ck_assert_int_eq(status_ledger_read(json, &read, &error), -EINVAL);
 	ck_assert_str_eq(error.text, "edges[1].sent_ucpu: missing");
+	json_decref(json);
+	written.limits_ucpu[1] = -1;
+	json = status_ledger_json(&written);
+	ck_assert_int_eq(status_ledger_read(json, &read, &error), -EINVAL);
+	ck_assert_str_eq(error.text, "edges[1].limit_ucpu: out of range");
 	json_decref(json);
 	ck_assert_int_eq(status_ledger_read(NULL, &read, &error), -EINVAL);
 	ck_assert_str_eq(error.text, "cluster: missing, or no text");
@@ -487,6 +516,7 @@ Suite *test_suite(void)
 
 	tcase = tcase_create("ledger");
 	tcase_add_test(tcase, a_ledger_reads_back_as_it_was);
+	tcase_add_test(tcase, a_ledger_says_how_far_each_peer_is_trusted_if_that_is_known);
 	tcase_add_test(tcase, every_field_of_a_ledger_is_checked);
 	suite_add_tcase(suite, tcase);
 	return suite;
