@@ -194,7 +194,7 @@ END_TEST
 START_TEST(reasons_are_not_let_through_without_end)
 {
 	json_t *dropped = json_object(), *status;
-	char name[16];
+	char name[24];
 	unsigned count = 0;
 
 	for (int i = 0; i < 200; i++) {
