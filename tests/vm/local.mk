@@ -11,17 +11,17 @@ vm_programs += $(bpf_tests)
 endif
 endif
 dist_check_SCRIPTS += %D%/fetch.sh %D%/init.sh %D%/run.sh %D%/vm-programs.sh \
-	%D%/packages-guest.sh %D%/row-guest.sh %D%/suspend-guest.sh %D%/systemd-guest.sh \
-	%D%/watchdog-guest.sh
-EXTRA_DIST += %D%/merge.awk %D%/vm.service
+	%D%/delegated-guest.sh %D%/packages-guest.sh %D%/row-guest.sh %D%/suspend-guest.sh \
+	%D%/systemd-guest.sh %D%/unit-guest.sh %D%/watchdog-guest.sh
+EXTRA_DIST += %D%/agents.sh %D%/guest.sh %D%/merge.awk %D%/units.sh %D%/vm.service
 
 check_PROGRAMS += %D%/tsc
 %C%_tsc_SOURCES = %D%/tsc.c
 %C%_tsc_LDADD =
 
 # The longest first.
-vm_tests = %D%/packages.tap %D%/systemd.tap %D%/matrix.tap %D%/debian.tap %D%/watchdog.tap \
-	%D%/suspend.tap
+vm_tests = %D%/packages.tap %D%/systemd.tap %D%/unit.tap %D%/debian.tap %D%/matrix.tap \
+	%D%/watchdog.tap %D%/suspend.tap
 dist_check_SCRIPTS += $(vm_tests)
 if HOST_TESTS
 TESTS += $(vm_tests)

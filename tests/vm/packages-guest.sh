@@ -4,54 +4,25 @@
 # limit three groups, and no limit lapses while they are upgraded, not even where a
 # configuration is wrong by then; then all is removed and purged.
 set -eu
+# shellcheck source-path=SCRIPTDIR source=units.sh
+. "${0%/*}/units.sh"
 # shellcheck disable=SC2154 # from the environment
 packages=$top_builddir/vm-packages
-groups=/sys/fs/cgroup
+groups=$hierarchy
+group_before=$groups/job- group_after=
+nodes='a b c'
 budget=40000 # of each 100 ms
-patience=300 # fifths of a second; the machine is an emulated one
-steps=0
-
-shown() {
-	steps=$((steps + 1))
-	echo "ok $steps - $* ($(cut -d ' ' -f 1 /proc/uptime) s)"
-}
-fail() {
-	echo "not ok $((steps + 1)) - $*"
-	for n in a b c; do
-		systemctl status --no-pager -n 20 "isobard@$n" 2>&1 | sed 's/^/# /' || true
-		echo "# cpu.max of $n: $(cat $groups/job-$n/cpu.max 2>&1)"
-	done
+at_failure_too() {
 	for log in /tmp/dpkg /tmp/seen; do
-		[ ! -f $log ] || sed "s,^,# $log: ," $log
-	done
-	exit 1
-}
-until_true() { # WHAT COMMAND...
-	what=$1
-	shift
-	i=0
-	until "$@" 2>/dev/null; do
-		i=$((i + 1))
-		[ $i -lt $patience ] || fail "not within $((patience / 5)) s: $what"
-		sleep 0.2
+		[ ! -f $log ] || sed "s,^,$log: ," $log
 	done
 }
-quota() { # NODE; "max" where there is no limit
-	read -r q p <"$groups/job-$1/cpu.max"
-	[ "$q" = max ] || [ "$p" = 100000 ] || fail "period of $1: $p"
-	echo "$q"
-}
-main_pid() {
-	systemctl show -P MainPID "isobard@$1"
-}
+
 guard_pid() {
 	isobarctl status -i "$1" --json | jq .guard.pid
 }
 version() { # PACKAGE
 	dpkg-query -W -f '${Version}' "$1"
-}
-port() {
-	echo $((7300 + $(printf %d "'$1")))
 }
 dpkg_does() { # WHAT ARGUMENT...
 	what=$1
@@ -64,7 +35,7 @@ witness() {
 	while [ ! -e /tmp/enough ]; do
 		sum=0
 		for n in a b c; do
-			read -r q p <"$groups/job-$n/cpu.max"
+			look $n
 			[ "$q" != max ] || echo "$n has no limit at look $looks" >>/tmp/seen
 			[ "$q" = max ] || [ $n = c ] || sum=$((sum + q))
 		done
@@ -81,7 +52,7 @@ rm -f /usr/sbin/policy-rc.d # of a host that is a container
 dpkg_does 'dpkg installs' -i "$packages"/1/*.deb
 [ "$(systemctl list-units --plain --no-legend 'isobard@*' 'isobar-coordinator@*')" = '' ] ||
 	fail 'nothing is started by the installation'
-systemctl is-active --quiet isobar-exporter || fail 'the exporter runs'
+is isobar-exporter active || fail 'the exporter runs'
 shown 'installed: nothing is limited yet, and the exporter runs'
 sh "$packages/installed" >/tmp/dpkg 2>&1 || fail 'what autopkgtest runs'
 shown 'what autopkgtest runs'
@@ -128,10 +99,10 @@ systemctl start isobard@a isobard@b isobard@c || fail 'the units start'
 echo 'budgets = 300mcpu' >>/etc/isobar/c.conf
 main_c=$(main_pid c)
 for n in a b; do
-	[ "$(quota $n)" != max ] || fail "$n is limited when its unit has started"
+	is_limited $n || fail "$n is limited when its unit has started"
 	eval "main_$n=$(main_pid $n) guard_$n=$(guard_pid $n)"
 done
-[ "$(quota c)" != max ] || fail 'c is limited when its unit has started'
+is_limited c || fail 'c is limited when its unit has started'
 shown 'three agents limit three groups'
 
 looks=0
@@ -148,7 +119,7 @@ for package in isobar isobar-coordinator isobar-exporter isobar-sim; do
 	esac
 done
 for n in a b; do
-	[ "$(systemctl is-active isobard@$n)" = active ] || fail "isobard@$n is active"
+	is isobard@$n active || fail "isobard@$n is active"
 	eval "main=\$main_$n guard=\$guard_$n"
 	# shellcheck disable=SC2154 # by eval
 	[ "$(main_pid $n)" != "$main" ] || fail "isobard@$n is the old process"
@@ -159,9 +130,9 @@ for n in a b; do
 		fail "the guard of $n is the old program"
 	[ ! -e "/run/isobar/$n/keep-limit" ] || fail "$n: on-exit does not hold again"
 done
-systemctl is-active --quiet isobar-exporter || fail 'the exporter runs after the upgrade'
+is isobar-exporter active || fail 'the exporter runs after the upgrade'
 shown 'upgraded: agents, guards and exporter are the new ones'
-[ "$(systemctl is-active isobard@c)" = active ] || fail 'isobard@c is active'
+is isobard@c active || fail 'isobard@c is active'
 [ "$(main_pid c)" = "$main_c" ] || fail 'isobard@c cannot start again, and was ended'
 [ ! -e /run/isobar/c/keep-limit ] || fail 'c: on-exit does not hold'
 grep -q '^isobar: isobard@c.service is not restarted' /tmp/dpkg || fail 'an upgrade says what is not restarted'
@@ -176,10 +147,7 @@ shown "no limit lapsed meanwhile, and their sum never was above the budget"
 echo "# $((last - first)) looks"
 # An idle machine starts the agents sooner.
 touch /run/busy-a
-wants_more() {
-	[ "$(quota a)" -ge 25000 ]
-}
-until_true 'they trade again' wants_more
+until_true 'they trade again' quota_at_least a 25000
 shown "they trade: a has $(quota a) of $budget"
 touch /tmp/enough
 wait $witness
@@ -189,7 +157,7 @@ dpkg_does 'dpkg removes' -r isobar isobar-coordinator isobar-exporter isobar-sim
 for n in b c; do
 	[ "$(quota $n)" = max ] || fail "on-exit = restore: $(quota $n) after the removal of $n"
 done
-[ "$(quota a)" != max ] || fail 'on-exit = keep: no limit after the removal'
+is_limited a || fail 'on-exit = keep: no limit after the removal'
 ! pgrep -x isobard >/dev/null || fail 'an agent runs after the removal'
 [ ! -e /usr/sbin/isobard ] || fail 'isobard is there after the removal'
 [ -f /var/lib/isobar/a/journal ] || fail 'the journal stays'

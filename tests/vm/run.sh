@@ -9,7 +9,8 @@
 # ISO_VM_FILES, for kernels without 9p, names files of the host: these with the
 # libraries that they need, and the programs, are all that the machine has then,
 # besides busybox.
-# ISO_VM_SYSTEMD=1 boots systemd as the first process, and the programs under it.
+# ISO_VM_SYSTEMD=1 boots systemd as the first process, and the programs under it;
+# ISO_VM_STAGE is for these.
 # ISO_VM_SECONDS bounds the whole run; ISO_VM_LOG keeps the console there, and
 # ISO_VM_RESULTS what the programs printed.  ISO_VM_MODULES names modules of
 # KERNELDIR/extra, ISO_VM_DEVICES holds arguments of qemu.
@@ -75,6 +76,7 @@ export ISO_VM=1 HOME=/root CK_TAP_LOG_FILE_NAME=- CK_VERBOSITY=silent
 export CK_TIMEOUT_MULTIPLIER=${CK_TIMEOUT_MULTIPLIER:-10}
 export ISO_VM_CGROUP=${ISO_VM_CGROUP:-v2} ISO_VM_BTF=${ISO_VM_BTF:-yes}
 export ISO_VM_FILES='${ISO_VM_FILES:-}'
+export ISO_VM_STAGE='${ISO_VM_STAGE:-}'
 export top_srcdir='${top_srcdir:-}' top_builddir='${top_builddir:-}'
 END
 (cd "$work/root" && find . | cpio -o -H newc --quiet) >"$work/initrd"
