@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# For systemd.tap, in the virtual machine: an instance of isobard@.service that limits a
-# service, while systemd does to it what administrators do.
+# For systemd.tap, in the virtual machine: instances of isobard@.service that limit a
+# service, a slice and a scope, while systemd does to those what administrators do.
 set -eu
 nodes=d
 # shellcheck source-path=SCRIPTDIR source=units.sh
@@ -107,4 +107,85 @@ until_true 'limits were restored after kill -9 and set again' quota_at_least d $
 until_true 'active after kill -9' is isobard@d active
 is_let_go d job-d
 shown 'on-exit = restore puts back the quota of the unit'
+
+is_sound() {
+	field d state | grep -qx 'ok\|drifted'
+}
+# A drop-in whose name sorts after that of what is set at run time.
+systemctl revert job-d.service
+refusal="'/etc/systemd/system/job-d.service.d/override.conf' has a CPUQuota"
+mkdir /etc/systemd/system/job-d.service.d
+cd /etc/systemd/system/job-d.service.d
+printf '[Service]\nCPUQuota=90%%\n' >override.conf
+systemctl daemon-reload
+[ "$(quota d)" = 90000 ] || fail "with a drop-in of its own: $(quota d)"
+! /usr/local/sbin/isobard -f "$etc/d.conf" 2>/tmp/refusal || fail 'the unit is not refused'
+grep -q "$refusal" /tmp/refusal || fail "$(cat /tmp/refusal)"
+! isobarctl check -f "$etc/d.conf" >/tmp/refusal || fail 'check finds nothing missing'
+grep -q "$refusal" /tmp/refusal || fail "$(cat /tmp/refusal)"
+[ "$(quota d)" = 90000 ] || fail "the refused unit was limited: $(quota d)"
+# With that name it is read before.
+mv override.conf 10-limit.conf
+systemctl daemon-reload
+systemctl start isobard@d || fail 'isobard@d starts with a drop-in that does not count'
+has_its_share d job-d 'in spite of a drop-in'
+survives_reload d job-d
+# And one that counts more again, which is there for good, while the agent runs.
+systemctl set-property job-d CPUQuota=80%
+until_true 'what counts more is noticed' field_is d state degraded
+field d reason | grep -q "'/etc/systemd/system.control/job-d.service.d/50-CPUQuota.conf' has a CPUQuota" ||
+	fail "reason: $(field d reason)"
+systemctl daemon-reload
+until_true 'the share in spite of what a reload takes' quota_at_most d $share
+rm -r /etc/systemd/system.control/job-d.service.d
+systemctl daemon-reload
+until_true 'what has gone is noticed' is_sound
+has_its_share d job-d 'without the other quota'
+systemctl stop isobard@d
+[ "$(quota d)" = 90000 ] || fail "on-exit = restore, with a drop-in: $(quota d)"
+systemctl stop job-d
+shown 'a drop-in that a reload would prefer is named and refused, another is no danger'
+
+nodes=g group_before=$hierarchy/ group_after=.slice
+write_conf g g.slice
+systemctl start isobard@g || fail 'isobard@g starts without its slice'
+is_limited g || fail 'the slice is limited before anything is in it'
+systemd-run -q --slice g --unit in-g sleep 20000
+witness g &
+witness=$!
+has_its_share g g.slice ''
+survives_reload g g.slice
+systemd-run -q --slice g --unit in-g-too sleep 20000
+systemctl restart in-g
+is_limited g || fail 'the slice is limited when a service in it is started again'
+systemctl stop g.slice
+until_true 'gone with the slice' field_is g state gone
+systemd-run -q --slice g --unit in-g sleep 20000
+is_limited g || fail 'the slice is limited when it is there again'
+has_its_share g g.slice 'when there again'
+until_true 'ok when there again' field_is g state ok
+kill $witness
+[ ! -f /tmp/unit-above ] || fail 'the slice had more than its share'
+is_let_go g g.slice
+shown 'a slice is limited before anything is in it, over daemon-reload and a restart in it'
+
+# A scope is not known before it runs, and not when it has ended.
+nodes=s group_before=$hierarchy/system.slice/ group_after=.scope
+write_conf s s.scope
+! /usr/local/sbin/isobard -f "$etc/s.conf" 2>/tmp/refusal || fail 'a scope that is not there'
+grep -q 'unit s.scope: systemd knows no such unit' /tmp/refusal || fail "$(cat /tmp/refusal)"
+systemd-run -q --scope --unit s sleep 20000 &
+until_true 'the scope' is s.scope active
+systemctl start isobard@s || fail 'isobard@s starts'
+is_limited s || fail 'the scope is limited when the unit has started'
+has_its_share s s.scope ''
+survives_reload s s.scope
+systemctl stop s.scope
+until_true 'gone with the scope' field_is s state gone
+systemd-run -q --scope --unit s sleep 20000 &
+until_true 'limited when there again' is_limited s
+has_its_share s s.scope 'when there again'
+until_true 'ok when there again' field_is s state ok
+is_let_go s s.scope
+shown 'a scope is limited over daemon-reload, and again when it comes back'
 echo "1..$steps"
