@@ -29,9 +29,11 @@ else
 	mount -t sysfs sysfs /root/sys
 	mount -t devtmpfs dev /root/dev
 fi
-# As systemd mounts them: in the legacy hierarchy v1 alone, in the hybrid one
-# also v2, which has no controller.
-case $ISO_VM_CGROUP in
+# As systemd mounts them, where it does not do so itself: in the legacy hierarchy v1
+# alone, in the hybrid one also v2, which has no controller.
+hierarchy=$ISO_VM_CGROUP
+[ ! -e /vm.service ] || hierarchy=systemd
+case $hierarchy in
 v2)
 	mount -t cgroup2 cgroup2 $root/sys/fs/cgroup
 	;;
@@ -48,7 +50,7 @@ v1 | hybrid)
 	ln -s cpu,cpuacct $groups/cpuacct
 	mkdir $groups/systemd
 	mount -t cgroup -o none,name=systemd cgroup $groups/systemd
-	if [ "$ISO_VM_CGROUP" = hybrid ]; then
+	if [ "$hierarchy" = hybrid ]; then
 		mkdir $groups/unified
 		mount -t cgroup2 cgroup2 $groups/unified
 	fi
@@ -65,6 +67,8 @@ ifconfig lo 127.0.0.1 up
 if [ -e /vm.service ]; then
 	cp /programs /root/programs
 	cp /vm.service /vm-programs.sh /root/
+	# A host that is a container itself would make this look like one.
+	rm -f /root/.dockerenv
 	units=/root/etc/systemd/system
 	mkdir -p $units
 	mv /root/vm.service $units/vm.service

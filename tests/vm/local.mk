@@ -21,7 +21,7 @@ check_PROGRAMS += %D%/tsc
 
 # The longest first.
 vm_tests = %D%/packages.tap %D%/systemd.tap %D%/unit.tap %D%/debian.tap %D%/matrix.tap \
-	%D%/watchdog.tap %D%/suspend.tap
+	%D%/legacy.tap %D%/watchdog.tap %D%/suspend.tap
 dist_check_SCRIPTS += $(vm_tests)
 if HOST_TESTS
 TESTS += $(vm_tests)

@@ -9,8 +9,8 @@
 # ISO_VM_FILES, for kernels without 9p, names files of the host: these with the
 # libraries that they need, and the programs, are all that the machine has then,
 # besides busybox.
-# ISO_VM_SYSTEMD=1 boots systemd as the first process, and the programs under it;
-# ISO_VM_STAGE is for these.
+# ISO_VM_SYSTEMD=1 boots systemd as the first process, which mounts the hierarchies
+# then, and the programs under it; ISO_VM_STAGE and ISO_VM_BRIEF are for these.
 # ISO_VM_SECONDS bounds the whole run; ISO_VM_LOG keeps the console there, and
 # ISO_VM_RESULTS what the programs printed.  ISO_VM_MODULES names modules of
 # KERNELDIR/extra, ISO_VM_DEVICES holds arguments of qemu.
@@ -76,7 +76,7 @@ export ISO_VM=1 HOME=/root CK_TAP_LOG_FILE_NAME=- CK_VERBOSITY=silent
 export CK_TIMEOUT_MULTIPLIER=${CK_TIMEOUT_MULTIPLIER:-10}
 export ISO_VM_CGROUP=${ISO_VM_CGROUP:-v2} ISO_VM_BTF=${ISO_VM_BTF:-yes}
 export ISO_VM_FILES='${ISO_VM_FILES:-}'
-export ISO_VM_STAGE='${ISO_VM_STAGE:-}'
+export ISO_VM_STAGE='${ISO_VM_STAGE:-}' ISO_VM_BRIEF=${ISO_VM_BRIEF:-}
 export top_srcdir='${top_srcdir:-}' top_builddir='${top_builddir:-}'
 END
 (cd "$work/root" && find . | cpio -o -H newc --quiet) >"$work/initrd"
@@ -91,12 +91,18 @@ image=$kernel/vmlinux
 # depends on how busy the host is.
 clock='tsc=reliable clocksource=tsc no_timer_check'
 tsc=$("${top_builddir:-.}/tests/vm/tsc" 2>/dev/null) && clock="$clock tsc_early_khz=$tsc"
+# What systemd mounts, if it is the first process.
+case ${ISO_VM_CGROUP:-v2} in
+v2) mounts= ;;
+v1) mounts='systemd.unified_cgroup_hierarchy=0 systemd.legacy_systemd_cgroup_controller=1' ;;
+*) mounts='systemd.unified_cgroup_hierarchy=0 systemd.legacy_systemd_cgroup_controller=0' ;;
+esac
 status=0
 # shellcheck disable=SC2086 # a list
 timeout "${ISO_VM_SECONDS:-300}" qemu-system-x86_64 -accel tcg,thread=single \
 	-m 1024 -smp 2 -display none -monitor none -no-reboot -nodefaults \
 	-kernel "$image" -initrd "$work/initrd" \
-	-append "console=ttyS0 quiet panic=-1 psi=1 $clock" \
+	-append "console=ttyS0 quiet panic=-1 psi=1 $mounts $clock" \
 	-fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap \
 	-device virtio-9p-pci,fsdev=host,mount_tag=host \
 	${ISO_VM_DEVICES:-} \

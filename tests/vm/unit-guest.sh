@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # For systemd.tap, in the virtual machine: instances of isobard@.service that limit a
 # service, a slice and a scope, while systemd does to those what administrators do.
+# ISO_VM_BRIEF: the service alone.
 set -eu
 nodes=d
 # shellcheck source-path=SCRIPTDIR source=units.sh
@@ -107,6 +108,7 @@ until_true 'limits were restored after kill -9 and set again' quota_at_least d $
 until_true 'active after kill -9' is isobard@d active
 is_let_go d job-d
 shown 'on-exit = restore puts back the quota of the unit'
+[ -z "${ISO_VM_BRIEF:-}" ] || { echo "1..$steps"; exit 0; }
 
 is_sound() {
 	field d state | grep -qx 'ok\|drifted'

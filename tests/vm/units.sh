@@ -14,6 +14,17 @@ at_failure() {
 	! command -v at_failure_too >/dev/null || at_failure_too
 }
 
+# Whether systemd has mounted the hierarchies that are to be tested.
+hierarchy_is_right() {
+	case $ISO_VM_CGROUP in
+	v2) grep -q '^[^ ]* /sys/fs/cgroup cgroup2 ' /proc/mounts ;;
+	v1) grep -q '^[^ ]* /sys/fs/cgroup/cpu,cpuacct cgroup ' /proc/mounts &&
+		! grep -q '^[^ ]* [^ ]* cgroup2 ' /proc/mounts ;;
+	hybrid) grep -q '^[^ ]* /sys/fs/cgroup/cpu,cpuacct cgroup ' /proc/mounts &&
+		grep -q '^[^ ]* /sys/fs/cgroup/unified cgroup2 ' /proc/mounts ;;
+	esac
+}
+
 # What `make install` has made, once in each machine.  Sets etc.
 install_programs() {
 	units=/usr/local/lib/systemd/system
@@ -22,6 +33,7 @@ install_programs() {
 	: >/run/installed
 	etc=$(sed -n 's,^ExecStart=.* -f \(.*\)/%i.conf,\1,p' $units/isobard@.service)
 	mkdir -p "$etc/isobar"
+	hierarchy_is_right || fail "not $ISO_VM_CGROUP: $(grep cgroup /proc/mounts)"
 }
 
 is() { # UNIT STATE
