@@ -78,6 +78,11 @@ if [ -e /vm.service ]; then
 		systemd-journal-flush systemd-update-utmp ldconfig; do
 		ln -sf /dev/null $units/$unit.service
 	done
+	# They would be read and run at each reload.
+	mkdir -p /root/etc/systemd/system-generators
+	for generator in /root/lib/systemd/system-generators/*; do
+		ln -sf /dev/null "/root/etc/systemd/system-generators/${generator##*/}"
+	done
 	umount /proc /sys 2>/dev/null || true
 	exec switch_root /root /lib/systemd/systemd --unit=vm.service --log-level=warning
 fi
