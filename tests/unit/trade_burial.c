@@ -196,30 +196,20 @@ END_TEST
 START_TEST(a_tombstone_of_another_life_does_nothing)
 {
 	struct iso_edge_frame frame;
-	uint8_t bytes[ISO_EDGE_BYTES];
 
 	trio_set_up();
 	trio_rounds(3);
 	frame = trio_said(0, 2);
 	frame.flags = ISO_EDGE_TOMBSTONE;
 	frame.destination_gen = 2;
-	iso_edge_encode(&frame, bytes);
-	ck_assert_int_eq(
-	    iso_trade_receive(members[2].trade, now_ns, 1001, bytes, sizeof(bytes)),
-	    ISO_E_FOREIGN);
+	ck_assert_int_eq(trio_hear_forged(2, 1001, &frame), ISO_E_FOREIGN);
 	/* And only a neighbour is believed, by its key. */
 	frame.destination_gen = 1;
-	iso_edge_encode(&frame, bytes);
-	ck_assert_int_eq(
-	    iso_trade_receive(members[2].trade, now_ns, 1002, bytes, sizeof(bytes)),
-	    ISO_E_FOREIGN);
+	ck_assert_int_eq(trio_hear_forged(2, 1002, &frame), ISO_E_FOREIGN);
 	ck_assert_int_eq(trio_status(2).halt, ISO_HALT_NONE);
 	/* Whatever life of its own the neighbour is in. */
 	frame.source_gen = 4;
-	iso_edge_encode(&frame, bytes);
-	ck_assert_int_eq(
-	    iso_trade_receive(members[2].trade, now_ns, 1001, bytes, sizeof(bytes)),
-	    ISO_E_HALTED);
+	ck_assert_int_eq(trio_hear_forged(2, 1001, &frame), ISO_E_HALTED);
 	ck_assert_int_eq(trio_status(2).halt, ISO_HALT_BURIED);
 }
 END_TEST

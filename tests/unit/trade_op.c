@@ -87,7 +87,6 @@ START_TEST(a_budget_that_one_end_does_not_know_yet_halts_nobody)
 		.id = 5, .kind = ISO_OP_BUDGET, .gen = 1, .budget_ucpu = 200000
 	};
 	struct iso_edge_frame frame;
-	uint8_t bytes[ISO_EDGE_BYTES];
 
 	trio_set_up();
 	members[0].demand_ucpu = 0;
@@ -104,10 +103,7 @@ START_TEST(a_budget_that_one_end_does_not_know_yet_halts_nobody)
 	ck_assert_ok(trio_hear(1, 0));
 	/* Beyond what both believe in there is nothing to be had. */
 	frame.sent = TRIO_BUDGET_UCPU + 1;
-	iso_edge_encode(&frame, bytes);
-	ck_assert_int_eq(
-	    iso_trade_receive(members[1].trade, now_ns, 1001, bytes, sizeof(bytes)),
-	    ISO_E_HALTED);
+	ck_assert_int_eq(trio_hear_forged(1, 1001, &frame), ISO_E_HALTED);
 	ck_assert_int_eq(trio_status(1).halt, ISO_HALT_OVERDRAFT);
 }
 END_TEST

@@ -131,6 +131,14 @@ enum iso_status trio_hear(uint32_t i, uint32_t from)
 				 ISO_EDGE_BYTES);
 }
 
+enum iso_status trio_hear_forged(uint32_t i, uint64_t from, const struct iso_edge_frame *frame)
+{
+	uint8_t bytes[ISO_EDGE_BYTES];
+
+	iso_edge_encode(frame, bytes);
+	return iso_trade_receive(members[i].trade, now_ns, from, bytes, sizeof(bytes));
+}
+
 void trio_check_sum(int64_t total_ucpu)
 {
 	int64_t sum = 0, enforced = 0;

@@ -41,6 +41,9 @@ void trio_set_up_leased(void);
 struct iso_trade_plan trio_tick(uint32_t i, const struct iso_op *op);
 enum iso_status trio_hear(uint32_t i, uint32_t from);
 
+/* What nobody has said comes with the key of this node, an identity. */
+enum iso_status trio_hear_forged(uint32_t i, uint64_t from, const struct iso_edge_frame *frame);
+
 /* All tick, and then hear each other. */
 void trio_rounds(unsigned count);
 /* Likewise once, with an operation for one of them: its plan. */
