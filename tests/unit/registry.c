@@ -99,6 +99,27 @@ static enum iso_registry_refusal bury(struct iso_registry_wish wish,
 	return iso_registry_bury(&registry, &wish, ret_entry).why;
 }
 
+/* B is to be buried, and C gets what it had. */
+static void begin_burial(void)
+{
+	struct iso_registry_entry entry;
+
+	set_up();
+	see_all();
+	ck_assert_int_eq(bury((struct iso_registry_wish){ .node = B, .heir = C }, &entry),
+			 ISO_REGISTRY_FINE);
+	enter(entry);
+}
+
+/* Whatever can go on without another look. */
+static void enter_all(void)
+{
+	struct iso_registry_entry entry;
+
+	while (iso_registry_next(&registry, &entry) == ISO_OK)
+		enter(entry);
+}
+
 START_TEST(parts_are_in_proportion_and_add_up)
 {
 	struct iso_rng rng = { test_seed_base() };
@@ -188,14 +209,12 @@ END_TEST
 
 START_TEST(operations_go_to_a_node_one_after_the_other)
 {
-	struct iso_registry_entry entry;
 	uint32_t cursor = 0;
 
 	set_up();
 	see_all();
 	enter((struct iso_registry_entry){ .kind = ISO_REGISTRY_TARGET, .amount_ucpu = 4400 });
-	while (iso_registry_next(&registry, &entry) == ISO_OK)
-		enter(entry);
+	enter_all();
 	enter((struct iso_registry_entry){ .kind = ISO_REGISTRY_ISSUE,
 					   .op = registry.next_op,
 					   .op_kind = ISO_OP_DRAIN,
@@ -223,8 +242,7 @@ START_TEST(an_answer_that_cannot_be_is_refused)
 	set_up();
 	see_all();
 	enter((struct iso_registry_entry){ .kind = ISO_REGISTRY_TARGET, .amount_ucpu = 4400 });
-	while (iso_registry_next(&registry, &entry) == ISO_OK)
-		enter(entry);
+	enter_all();
 	uint64_t op = registry.ops[0].id;
 	record.last_op = op - 1;
 	ck_assert_int_eq(iso_registry_acknowledge(&registry, op, 100, &record, &entry),
@@ -267,15 +285,10 @@ START_TEST(an_estate_is_what_went_in_less_what_came_out)
 {
 	struct iso_registry_entry entry;
 
-	set_up();
-	see_all();
-	ck_assert_int_eq(bury((struct iso_registry_wish){ .node = B, .heir = C }, &entry),
-			 ISO_REGISTRY_FINE);
-	enter(entry);
+	begin_burial();
 	ck_assert_int_eq(bury((struct iso_registry_wish){ .node = B }, &entry),
 			 ISO_REGISTRY_UNDER_WAY);
-	while (iso_registry_next(&registry, &entry) == ISO_OK)
-		enter(entry);
+	enter_all();
 	/* a gave it 300 and got 100; c gave 50 and got 400: 1000 + 300 - 100 + 50 - 400. */
 	certify(A, 300, 100);
 	ck_assert_int_eq(iso_registry_next(&registry, &entry), ISO_E_UNKNOWN);
@@ -293,8 +306,7 @@ START_TEST(an_estate_is_what_went_in_less_what_came_out)
 	ck_assert_int_eq(registry.members[2].endowment_ucpu, 1000 + 400 - 50);
 	/* b was what held the line together. */
 	ck_assert(!iso_registry_adjacent(&registry, 0, 2));
-	while (iso_registry_next(&registry, &entry) == ISO_OK)
-		enter(entry);
+	enter_all();
 	ck_assert(iso_registry_adjacent(&registry, 0, 2));
 	ck_assert_int_eq(registry.members[2].endowment_ucpu, 1350 + 750);
 	ck_assert_int_eq(registry.budget_ucpu, 4000);
@@ -306,21 +318,15 @@ START_TEST(a_witness_that_lies_does_so_at_the_cost_of_its_own_endowment)
 {
 	struct iso_registry_entry entry;
 
-	set_up();
-	see_all();
-	ck_assert_int_eq(bury((struct iso_registry_wish){ .node = B, .heir = C }, &entry),
-			 ISO_REGISTRY_FINE);
-	enter(entry);
-	while (iso_registry_next(&registry, &entry) == ISO_OK)
-		enter(entry);
+	begin_burial();
+	enter_all();
 	certify(A, 300 + 2000, 100);
 	certify(C, 50, 400);
 	ck_assert_ok(iso_registry_next(&registry, &entry));
 	ck_assert_int_eq(entry.amount_ucpu, 850 + 2000 - 100);
 	enter(entry);
 	ck_assert_int_eq(registry.members[0].endowment_ucpu, 1000 + 100 - 300 - 2000);
-	while (iso_registry_next(&registry, &entry) == ISO_OK)
-		enter(entry);
+	enter_all();
 	ck_assert_int_eq(registry.members[2].endowment_ucpu, 1350 + 750 + 2000);
 	ck_assert_int_eq(iso_registry_imbalance(&registry), 0);
 }
@@ -330,13 +336,8 @@ START_TEST(an_estate_beyond_the_budget_is_nobodys)
 {
 	struct iso_registry_entry entry;
 
-	set_up();
-	see_all();
-	ck_assert_int_eq(bury((struct iso_registry_wish){ .node = B, .heir = C }, &entry),
-			 ISO_REGISTRY_FINE);
-	enter(entry);
-	while (iso_registry_next(&registry, &entry) == ISO_OK)
-		enter(entry);
+	begin_burial();
+	enter_all();
 	certify(A, 3101, 100);
 	certify(C, 0, 0);
 	ck_assert_ok(iso_registry_next(&registry, &entry));
@@ -357,8 +358,7 @@ START_TEST(several_dead_are_buried_with_their_floors_and_without_each_others_wor
 	wish.flags = ISO_REGISTRY_FENCED;
 	ck_assert_int_eq(bury(wish, &entry), ISO_REGISTRY_FINE);
 	enter(entry);
-	while (iso_registry_next(&registry, &entry) == ISO_OK)
-		enter(entry);
+	enter_all();
 	ck_assert_uint_eq(registry.op_count, 2);
 	certify(A, 10, 0);
 	certify(D, 0, 20);
@@ -366,8 +366,7 @@ START_TEST(several_dead_are_buried_with_their_floors_and_without_each_others_wor
 	ck_assert_int_eq(entry.amount_ucpu, 2000 + 10 - 20);
 	enter(entry);
 	ck_assert_int_eq(registry.members[1].reserved_ucpu, 0);
-	while (iso_registry_next(&registry, &entry) == ISO_OK)
-		enter(entry);
+	enter_all();
 	ck_assert(iso_registry_adjacent(&registry, 0, 3));
 }
 END_TEST
@@ -405,8 +404,7 @@ START_TEST(a_burial_that_could_break_the_budget_is_refused)
 	wish = (struct iso_registry_wish){
 		.node = B, .list = others, .list_count = 1, .flags = ISO_REGISTRY_FENCED
 	};
-	while (iso_registry_next(&registry, &entry) == ISO_OK)
-		enter(entry);
+	enter_all();
 	ck_assert_int_eq(bury(wish, &entry), ISO_REGISTRY_FINE);
 	enter(entry);
 	ck_assert_uint_eq(registry.procedure_count, 1);
