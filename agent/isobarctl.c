@@ -43,7 +43,7 @@ static const struct ctl_command commands[] = {
 	{ "watch", "", "BcjnTt", "bury nodes that stay silent, without asking", ctl_watch },
 	{ "resume", "", "cjTy", "go on with what was cut off", ctl_resume },
 	{ "help", "", "", "this list", help },
-	{ "version", "", "", "the version", version },
+	{ "version", "", "j", "the version", version },
 };
 
 static const struct option options[] = {
@@ -125,10 +125,16 @@ static int help(const struct ctl *ctl, int argc, char **argv)
 
 static int version(const struct ctl *ctl, int argc, char **argv)
 {
-	(void)ctl;
 	(void)argc;
 	(void)argv;
-	puts("isobarctl " PACKAGE_VERSION);
+	if (ctl->json) {
+		json_t *json = json_pack("{s:b, s:s}", "ok", 1, "version", PACKAGE_VERSION);
+
+		ctl_print_json(json);
+		json_decref(json);
+	} else {
+		puts("isobarctl " PACKAGE_VERSION);
+	}
 	return CTL_DONE;
 }
 

@@ -27,6 +27,26 @@ for way in version --version -V; do
 	err ''
 done
 
+run "$ctl" version --json
+ends 0
+out "{
+  \"ok\": true,
+  \"version\": \"$version\"
+}"
+conforms version
+
+# Whatever takes --json is in the schema, and nothing besides; --fenced is for three of them.
+schema=$top_srcdir/etc/schema/isobarctl.json
+for name in $(echo "$help" | sed -n '/^commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
+	run "$ctl" "$name" --json --fenced --interval 1s --file x
+	ends 2
+	has_json=yes
+	! grep -q 'takes no --json' "$work/stderr" || has_json=no
+	in_schema=no
+	! jq -r '."$defs"[].description' "$schema" | grep '^isobarctl ' | grep -qw -e "$name" || in_schema=yes
+	[ "$has_json" = "$in_schema" ] || complain "--json of $name: $has_json, in the schema: $in_schema"
+done
+
 run "$ctl" statsu
 ends 2
 out ''
