@@ -238,17 +238,28 @@ static void *burn(void *unused)
 
 pid_t group_fork_busy(int threads)
 {
+	int all_there[2];
+	char byte = 0;
+
+	ck_assert_int_eq(pipe2(all_there, O_CLOEXEC), 0);
 	pid_t parent = getpid(), pid = fork();
 	pthread_t thread;
 
 	ck_assert_int_ge(pid, 0);
-	if (pid > 0)
+	if (pid > 0) {
+		close(all_there[1]);
+		ck_assert_int_eq(read(all_there[0], &byte, 1), 1);
+		close(all_there[0]);
 		return pid;
+	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
 	for (int i = 1; i < threads; i++)
-		pthread_create(&thread, NULL, burn, NULL);
+		if (pthread_create(&thread, NULL, burn, NULL) != 0)
+			_exit(1);
+	if (write(all_there[1], &byte, 1) != 1)
+		_exit(1);
 	burn(NULL);
 	_exit(1);
 }

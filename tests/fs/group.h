@@ -33,7 +33,7 @@ void group_assert_limit(const char *directory, int64_t quota_us, uint64_t period
 bool group_write_file(const char *directory, const char *file, const char *text);
 void group_read_file(const char *directory, const char *file, char *ret_text, size_t size);
 
-/* A process with so many threads that only burn CPU; dies with its parent. */
+/* A process with so many threads, all there, that only burn CPU; dies with its parent. */
 pid_t group_fork_busy(int threads);
 void group_kill(pid_t pid);
 /* Its exit status. */
