@@ -161,6 +161,25 @@ double coopt_gradient(void *context, uint32_t node, const double *y, double *ret
 				   ret_gradient);
 }
 
+struct iso_field_config coopt_config(const struct coopt_net *net, struct coopt_problem *problem,
+				     double alpha, const struct iso_stream_config *stream)
+{
+	struct iso_field_config config = {
+		.graph = &net->graph,
+		.weights = ISO_WEIGHTS_METROPOLIS,
+		.switching = &net->switching,
+		.params = problem->params,
+		.gradient = coopt_gradient,
+		.context = problem,
+		.step = 0.5,
+		.alpha = alpha / problem->curvature,
+		.vector = *stream,
+	};
+
+	config.vector.n = problem->params;
+	return config;
+}
+
 double coopt_gap(const struct coopt_problem *problem, const double *y)
 {
 	double value = iso_reference_mean(&problem->smooth, problem->parts, problem->nodes, y,

@@ -77,6 +77,13 @@ void coopt_problem_close(struct coopt_problem *problem);
 /* For fields: context is the problem. */
 double coopt_gradient(void *problem, uint32_t node, const double *y, double *ret_gradient);
 
+/*
+ * A field that learns the problem over such a network; alpha: in units of 1/L.  Both are
+ * borrowed.
+ */
+struct iso_field_config coopt_config(const struct coopt_net *net, struct coopt_problem *problem,
+				     double alpha, const struct iso_stream_config *stream);
+
 /* (F(y) - F*) / (F(0) - F*) of any y, and the largest of all nodes'. */
 double coopt_gap(const struct coopt_problem *problem, const double *y);
 double coopt_worst_gap(const struct coopt_problem *problem, const struct iso_field *field);

@@ -156,19 +156,9 @@ static void work(const void *data, void *result)
 
 	open_problem(&problem, part);
 	coopt_net_draw(&net, 0.3, 1, part->seed);
-	struct iso_field_config config = {
-		.graph = &net.graph,
-		.weights = ISO_WEIGHTS_METROPOLIS,
-		.switching = &net.switching,
-		.params = problem.params,
-		.gradient = coopt_gradient,
-		.context = &problem,
-		.step = 0.5,
-		.alpha = part->alpha / problem.curvature,
-		.vector = part->stream,
-	};
+	struct iso_field_config config =
+	    coopt_config(&net, &problem, part->alpha, &part->stream);
 	course->curvature = problem.curvature;
-	config.vector.n = problem.params;
 	coopt_share(&config, sites, part->seed);
 	coopt_open(&run, &config);
 	follow(&problem, part, &run, course);

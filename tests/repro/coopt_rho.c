@@ -69,18 +69,7 @@ static void work(const void *data, void *result)
 
 	open_problem(&problem, part->seed);
 	coopt_net_draw(&net, 0.3, 1, part->seed);
-	struct iso_field_config config = {
-		.graph = &net.graph,
-		.weights = ISO_WEIGHTS_METROPOLIS,
-		.switching = &net.switching,
-		.params = problem.params,
-		.gradient = coopt_gradient,
-		.context = &problem,
-		.step = 0.5,
-		.alpha = 0.5 / problem.curvature,
-		.vector = part->stream,
-	};
-	config.vector.n = problem.params;
+	struct iso_field_config config = coopt_config(&net, &problem, 0.5, &part->stream);
 	coopt_open(&run, &config);
 	for (uint32_t k = 0; k < POINTS; k++) {
 		coopt_rounds(&run, ROUNDS / POINTS);
