@@ -80,7 +80,9 @@ for nodes in n1,n2,n3 n1,n2,n3,n4,n5,n6; do
 		# All trust it with no more than it has above its floor, and hardly less.
 		edges=$(grep -c '^neighbour' "$host/slurm-42.conf")
 		limits=$((edges * $(sed -n 's/^trading { limit = \(.*\)mcpu }$/\1/p' "$host/slurm-42.conf")))
-		[ $limits -le 1490 ] && [ $limits -gt 1480 ] || complain "limits of $host: $limits"
+		if [ $limits -gt 1490 ] || [ $limits -le 1480 ]; then
+			complain "limits of $host: $limits"
+		fi
 		# Edges are two-way.
 		sed -n "s/^neighbour '\(.*\)' {/\1/p" "$host/slurm-42.conf" >near
 		while read -r other; do
