@@ -215,6 +215,50 @@ START_TEST(follows_the_job_into_a_new_cgroup)
 }
 END_TEST
 
+/*
+ * Real-time, so that no switch tells the hooks of it before its first stint ends.
+ * The kernel's account of who runs is up to 4 ms old when it is moved.
+ */
+START_TEST(who_is_moved_in_while_it_runs_is_counted_from_then_on)
+{
+	uint64_t least_ns = 0, most_ns = 0, ours_ns = 0;
+	struct test_cgroup job, other;
+	struct meter *meter;
+	struct load load;
+
+	test_cgroup_make(&job, "in");
+	test_cgroup_make(&other, "out");
+	test_cgroup_realtime(&job, 200000);
+	test_cgroup_realtime(&other, 200000);
+	meter = measure_open(&job);
+	load = load_start(&other, LOAD_BUSY, 1);
+	load_hold(&load);
+	ck_assert_int_eq(load_policy(&load, SCHED_RR), 0);
+	for (int i = 0; i < 5; i++) {
+		uint64_t ours_before_ns = measure_settled(meter).on_cpu_ns, before_ns, after_ns;
+
+		load_go_on(&load);
+		load_wait_ms(5);
+		before_ns = load_cpu_ns(&load);
+		test_cgroup_add(&job, load.pid);
+		after_ns = load_cpu_ns(&load);
+		measure_read(meter);
+		load_wait_ms(30);
+		load_hold(&load);
+		most_ns += load_cpu_ns(&load) - before_ns;
+		least_ns += load_cpu_ns(&load) - after_ns;
+		ours_ns += measure_settled(meter).on_cpu_ns - ours_before_ns;
+		test_cgroup_add(&other, load.pid);
+	}
+	ck_assert_uint_le(ours_ns, most_ns + most_ns / 4);
+	ck_assert_uint_ge(ours_ns, least_ns - least_ns / 4);
+	load_stop(&load);
+	meter_close(meter);
+	test_cgroup_remove(&job);
+	test_cgroup_remove(&other);
+}
+END_TEST
+
 START_TEST(agrees_with_the_account_of_the_cgroup)
 {
 	struct test_cgroup job;
@@ -391,6 +435,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_thread_that_never_sleeps_is_counted);
 	tcase_add_test(tcase, two_jobs_do_not_leak_into_each_other);
 	tcase_add_test(tcase, follows_the_job_into_a_new_cgroup);
+	tcase_add_test(tcase, who_is_moved_in_while_it_runs_is_counted_from_then_on);
 	tcase_add_test(tcase, agrees_with_the_account_of_the_cgroup);
 	tcase_add_test(tcase, real_time_threads_are_counted_apart);
 	tcase_add_test(tcase, all_meters_of_the_machine_are_counted);

@@ -46,6 +46,37 @@ START_TEST(tasks_that_move_leave_nothing_behind)
 }
 END_TEST
 
+/*
+ * From when it is switched in elsewhere, though nobody reads the meter until much
+ * later, and nobody else of the job is switched.
+ */
+START_TEST(who_leaves_while_it_waits_waits_no_more)
+{
+	struct test_cgroup job, other;
+	struct meter_reading a, b;
+	struct meter *meter;
+	struct load load;
+
+	test_cgroup_make(&job, "left");
+	test_cgroup_make(&other, "right");
+	test_cgroup_limit(&job, 1000, 100000);
+	meter = measure_open(&job);
+	for (int i = 0; i < 3; i++) {
+		load = load_start(&job, LOAD_BUSY, 2);
+		load_wait_ms(50);
+		a = measure_read(meter);
+		test_cgroup_add(&other, load.pid);
+		load_wait_ms(1000);
+		b = measure_read(meter);
+		ck_assert_uint_lt(b.wait_ns - a.wait_ns, 1000000000);
+		load_stop(&load);
+	}
+	meter_close(meter);
+	test_cgroup_remove(&job);
+	test_cgroup_remove(&other);
+}
+END_TEST
+
 static int poke[2];
 
 /*
@@ -134,6 +165,7 @@ Suite *test_suite(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_unchecked_fixture(tcase, NULL, test_cgroup_sweep);
 	tcase_add_test(tcase, tasks_that_move_leave_nothing_behind);
+	tcase_add_test(tcase, who_leaves_while_it_waits_waits_no_more);
 	tcase_add_test(tcase, a_task_woken_before_it_sleeps_does_not_wait_for_ever);
 	tcase_add_test(tcase, a_throttled_job_shows_its_demand);
 	suite_add_tcase(suite, tcase);
