@@ -77,8 +77,9 @@ print-pure-tests:
 calm_tests = $(unit_tests) $(sim_tests) $(model_tests) $(lint_tests) $(repro_programs) \
 	$(cli_tests) tests/fuzz/corpora.sh tests/model/spin.sh
 alone_tests = $(bpf_tests) tests/cli/training tests/demo/demo.sh \
-	tests/fs/facts tests/fs/guard tests/fs/job tests/fs/load tests/fs/watchdog \
-	tests/system/crowd tests/system/lease tests/system/promise
+	tests/fs/facts tests/fs/guard tests/fs/guard_client tests/fs/job tests/fs/load \
+	tests/fs/watchdog tests/system/crowd tests/system/lease tests/system/memory \
+	tests/system/promise
 print-calm-tests:
 	@echo $(calm_tests)
 print-paired-tests:

@@ -94,7 +94,7 @@ learn() {
 	learners=
 	for node in a b; do
 		other=$([ $node = a ] && echo b || echo a)
-		"$agent/isobar-worker" --plan plan.conf --key keys/a.key --name $node \
+		timeout 120 "$agent/isobar-worker" --plan plan.conf --key keys/a.key --name $node \
 			--data data.svm,holdout=0 --threads 1 --state-directory "$work/model/$node" \
 			--listen "tcp://$net.$([ $node = a ] && echo 1 || echo 2):7600" \
 			--neighbour "$other,tcp://$net.$([ $node = a ] && echo 2 || echo 1):7600,keys/a.pub" \
