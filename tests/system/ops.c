@@ -467,11 +467,6 @@ START_TEST(an_admission_is_made_once_wherever_the_agent_is_killed)
 }
 END_TEST
 
-/*
- * b hangs: a enforces its floor when the lease has run out, though nobody asked
- * it to, and b can be closed when its own must have.  When b wakes, it learns
- * that it was buried.
- */
 /* Edits the section trading of a's configuration, and has it read. */
 static void reload_with(const char *from, const char *to)
 {
@@ -517,6 +512,11 @@ START_TEST(without_a_limit_nobody_is_traded_with_who_comes_later)
 }
 END_TEST
 
+/*
+ * b hangs: a enforces its floor when the lease has run out, though nobody asked
+ * it to, and b can be closed when its own must have.  When b wakes, it learns
+ * that it was buried.
+ */
 START_TEST(a_lease_runs_out_and_the_edge_can_be_closed)
 {
 	struct opjson_op close;
