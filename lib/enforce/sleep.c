@@ -6,9 +6,9 @@
 uint64_t iso_sleep_look(struct iso_sleep *sleep, uint64_t before_ns, uint64_t boot_ns,
 			uint64_t after_ns)
 {
-	assert(before_ns <= after_ns && before_ns <= boot_ns);
-	uint64_t most_ns = boot_ns - before_ns;
-	uint64_t least_ns = boot_ns > after_ns ? boot_ns - after_ns : 0;
+	assert(before_ns <= after_ns);
+	int64_t most_ns = (int64_t)(boot_ns - before_ns);
+	int64_t least_ns = (int64_t)(boot_ns - after_ns);
 
 	if (!sleep->started) {
 		*sleep = (struct iso_sleep){ .started = true, .most_ns = most_ns };
@@ -16,7 +16,7 @@ uint64_t iso_sleep_look(struct iso_sleep *sleep, uint64_t before_ns, uint64_t bo
 	}
 	assert(most_ns >= least_ns);
 	if (least_ns >= sleep->most_ns + ISO_SLEEP_LEAST_NS) {
-		uint64_t slept_ns = least_ns - sleep->most_ns;
+		uint64_t slept_ns = (uint64_t)(least_ns - sleep->most_ns);
 
 		sleep->most_ns = most_ns;
 		sleep->total_ns += slept_ns;

@@ -8,17 +8,18 @@
 /*
  * Whether the machine has slept, from two clocks: CLOCK_BOOTTIME goes on meanwhile and
  * CLOCK_MONOTONIC does not, so they drift apart by just that.  Nothing else moves
- * one against the other, neither setting the clock nor slewing it.
+ * one against the other, neither setting the clock nor slewing it.  Which of them is
+ * ahead says nothing: in a time namespace either may be.
  */
 struct iso_sleep {
 	bool started;
-	uint64_t most_ns;  /* boot time less monotonic was no more than this */
+	int64_t most_ns;   /* boot time less monotonic was no more than this */
 	uint64_t total_ns; /* slept, all in all */
 	uint32_t count;
 };
 
 /* Shorter ones are not told, or only with the next. */
-#define ISO_SLEEP_LEAST_NS 100000000ull
+#define ISO_SLEEP_LEAST_NS 100000000ll
 
 /*
  * One look, however often: boot_ns was read between before_ns and after_ns, which are

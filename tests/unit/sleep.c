@@ -65,6 +65,23 @@ START_TEST(short_ones_are_told_together)
 }
 END_TEST
 
+/* A namespace may set it ahead of the boot time: unshare --time --monotonic N. */
+START_TEST(the_monotonic_clock_may_be_ahead)
+{
+	monotonic_ns = boot_ns + 1000 * S;
+	ck_assert_uint_eq(look(100, 100), 0);
+	pass(S);
+	ck_assert_uint_eq(look(S, S), 0);
+	ck_assert_uint_eq(look(0, 0), 0);
+	boot_ns += 7 * S;
+	ck_assert_uint_eq(look(0, 0), 7 * S);
+	/* The boot time overtakes it. */
+	boot_ns += 2000 * S;
+	ck_assert_uint_eq(look(0, 0), 2000 * S);
+	ck_assert_uint_eq(state.count, 2);
+}
+END_TEST
+
 /* However long it is held up, and between whichever readings. */
 START_TEST(a_process_that_is_held_up_has_not_slept)
 {
@@ -97,6 +114,7 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, a_sleep_is_seen_once);
 	tcase_add_test(tcase, short_ones_are_told_together);
+	tcase_add_test(tcase, the_monotonic_clock_may_be_ahead);
 	tcase_add_loop_test(tcase, a_process_that_is_held_up_has_not_slept, 0, test_runs(20));
 	suite_add_tcase(suite, tcase);
 	return suite;
