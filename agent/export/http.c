@@ -154,23 +154,45 @@ static void hang_up(struct client *client)
 	client->is_ended = true;
 }
 
-/* Who holds connections does not keep out others at the same address. */
+static bool is_live(const struct client *client)
+{
+	return client->connection != NULL && !client->is_ended;
+}
+
+static unsigned count_from(const struct http *http, const struct in6_addr *from)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < HTTP_CLIENTS_MAX; i++)
+		count += is_live(&http->clients[i]) &&
+			 memcmp(&http->clients[i].from, from, sizeof(*from)) == 0;
+	return count;
+}
+
+/*
+ * Who holds connections does not keep out others: neither at the same address, nor, from
+ * several addresses together, those elsewhere.
+ */
 static void make_room(struct http *http, const struct client *newest)
 {
 	struct client *oldest = NULL;
-	unsigned count = 0;
+	unsigned live = 0, most = 0;
 
 	for (unsigned i = 0; i < HTTP_CLIENTS_MAX; i++) {
 		struct client *client = &http->clients[i];
 
-		if (client->connection == NULL || client->is_ended ||
-		    memcmp(&client->from, &newest->from, sizeof(client->from)) != 0)
+		if (!is_live(client))
 			continue;
-		count++;
-		if (client != newest && (oldest == NULL || client->since_ns < oldest->since_ns))
+		live++;
+		unsigned count = count_from(http, &client->from);
+		if (client == newest || count < most)
+			continue;
+		if (count > most || client->since_ns < oldest->since_ns)
 			oldest = client;
+		most = count;
 	}
-	if (count > HTTP_SAME_MAX && oldest != NULL)
+	if (oldest != NULL &&
+	    (count_from(http, &newest->from) > HTTP_SAME_MAX || live > HTTP_LIVE_MAX))
 		hang_up(oldest);
 }
 

@@ -14,9 +14,10 @@ struct loop;
 /*
  * A small web server in the program's loop (libmicrohttpd does the protocol): it
  * answers GET and HEAD, from memory, and no body of a request is read.  At most
- * HTTP_CLIENTS_MAX connections, and from one address HTTP_SAME_MAX, so that nobody
- * keeps out the others; behind a loopback address or a proxy all are one, and there the
- * newest takes the place of who came, or was answered, longest ago.  Each has
+ * HTTP_LIVE_MAX connections, and from one address HTTP_SAME_MAX; one more takes the
+ * place of who came, or was answered, longest ago, of those at the address that has most
+ * of them: so nobody keeps out the others, be it at the same address, as behind a
+ * loopback address or a proxy, or from several.  Each has
  * HTTP_MEMORY_BYTES for the request and HTTP_SILENCE_S without a word, and must have
  * its answer HTTP_PATIENCE_S after it began or got the one before, however it dawdles.
  * All answers under way together are bounded too: agent/export/answers.h.
@@ -25,6 +26,7 @@ struct loop;
 #define HTTP_CLIENTS_MAX  32u
 #define HTTP_SAME_MAX	  20u
 #define HTTP_SAME_MORE	  4u /* that have to go, and have not gone yet */
+#define HTTP_LIVE_MAX	  (HTTP_CLIENTS_MAX - HTTP_SAME_MORE)
 #define HTTP_MEMORY_BYTES (16u * 1024u)
 #define HTTP_SILENCE_S	  10u
 #define HTTP_PATIENCE_S	  30u

@@ -319,6 +319,39 @@ START_TEST(one_address_does_not_take_all)
 }
 END_TEST
 
+/* Nor do two addresses together, each with fewer than it may have. */
+START_TEST(two_addresses_do_not_take_all)
+{
+	struct fixture fixture;
+	int fds[HTTP_CLIENTS_MAX], early, late;
+	char text[512];
+
+	open_fixture(&fixture, 3, 0);
+	early = dial(&fixture);
+	ask(early, "/");
+	ck_assert_int_gt(hear_soon(&fixture, early, text, sizeof(text)), 0);
+	for (unsigned i = 0; i < HTTP_CLIENTS_MAX; i++) {
+		fds[i] = dial_from(&fixture, INADDR_LOOPBACK + 1 + i % 2);
+		serve(&fixture, 5 * MS);
+	}
+	late = dial(&fixture);
+	ask(late, "/");
+	ck_assert_int_gt(hear_soon(&fixture, late, text, sizeof(text)), 0);
+	ck_assert_ptr_nonnull(strstr(text, "200 OK"));
+	/* At the cost of those that hold most, not of who came first. */
+	ask(early, "/");
+	ck_assert_int_gt(hear_soon(&fixture, early, text, sizeof(text)), 0);
+	ck_assert_ptr_nonnull(strstr(text, "200 OK"));
+	ck_assert_int_eq(hear_soon(&fixture, fds[0], text, sizeof(text)), 0);
+	ck_assert_int_eq(hear(fds[HTTP_CLIENTS_MAX - 1], text, sizeof(text)), -1);
+	close(late);
+	close(early);
+	for (unsigned i = 0; i < HTTP_CLIENTS_MAX; i++)
+		close(fds[i]);
+	close_fixture(&fixture);
+}
+END_TEST
+
 /* More at once than there may be: some are not let in, and who comes after them is. */
 START_TEST(a_flood_passes)
 {
@@ -356,6 +389,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, what_is_fresh_is_made_once);
 	tcase_add_test(tcase, slow_readers_do_not_take_all_memory);
 	tcase_add_test(tcase, one_address_does_not_take_all);
+	tcase_add_test(tcase, two_addresses_do_not_take_all);
 	tcase_add_test(tcase, a_flood_passes);
 	suite_add_tcase(suite, tcase);
 	return suite;
