@@ -32,8 +32,8 @@ void track_log_edges(struct track *track)
 		iso_peer_edge(track->peer, i, &edge);
 		if (edge.bars != known->bars)
 			log_warn("neighbour %s sends numbers beyond all reason: it is not listened "
-				 "to for %.0f s (its worker is broken or hostile, or step or alpha "
-				 "of the plan are too large)",
+				 "to for %.0f s (its worker, or one behind it, is broken or "
+				 "hostile, or step or alpha of the plan are too large)",
 				 known->name, (double)edge.barred_ns / 1e9);
 		known->bars = edge.bars;
 		if (edge.state == known->state)
