@@ -28,8 +28,9 @@
  *
  * Numbers that no neighbour can have (ISO_PEER_NUMBER_RATIO_MAX) are not taken in: who sends them
  * is barred: dropped, and not listened to for wait_ns + drop_ns, each time for twice as long up to
- * about an hour.  The rounds go on with the others.  What is just within the bounds counts, and
- * spoils what is learnt as wrong data would.
+ * about an hour, but for no more than the first time once it begins anew.  The rounds go on with
+ * the others.  What is just within the bounds counts, and spoils what is learnt as wrong data
+ * would.
  *
  * The caller's loop, with time that never goes back:
  *

@@ -226,6 +226,8 @@ enum iso_status iso_peer_receive(struct iso_peer *peer, uint64_t now_ns, uint32_
 	if (status == ISO_OK &&
 	    (frame.plan != peer->config.plan || frame.params != peer_params(peer)))
 		status = ISO_E_CONFIG;
+	if (status == ISO_OK && peer_barred(peer, edge))
+		iso_peer_edge_pardon(peer, edge, &frame);
 	if (status == ISO_OK && (peer_is_mute(peer) || peer_spent(edge) || peer_barred(peer, edge)))
 		status = ISO_E_STALE;
 	if (status == ISO_OK)

@@ -102,10 +102,27 @@ void iso_peer_edge_bar(struct iso_peer *peer, struct peer_edge *edge)
 	if (peer->adopting && &peer->edges[peer->adopt_edge] == edge)
 		iso_peer_adopt_stop(peer);
 	edge->bars++;
+	edge->barred_at_ns = peer->now_ns;
 	edge->barred_until_ns = edge->again_ns = peer->now_ns + bar_ns;
 	edge->farewell_session = session;
 	edge->farewell = other;
 	edge->wants = WANT_BYE;
+}
+
+/*
+ * Another run of it need not do what the one before did, and by then this end's leaving
+ * has been noticed.  Bars are not forgotten: should it go on, the next one is longer.
+ */
+void iso_peer_edge_pardon(struct iso_peer *peer, struct peer_edge *edge,
+			  const struct iso_peer_frame *frame)
+{
+	uint64_t least_ns = peer->config.wait_ns + peer->config.drop_ns;
+
+	assert(edge->barred_at_ns <= peer->now_ns);
+	if (frame->kind != ISO_PEER_HELLO || frame->own.boot == edge->farewell.boot ||
+	    peer->now_ns - edge->barred_at_ns < least_ns)
+		return;
+	edge->barred_until_ns = edge->again_ns = peer->now_ns;
 }
 
 void iso_peer_edge_done(struct iso_peer *peer, struct peer_edge *edge)

@@ -63,7 +63,8 @@ struct peer_edge {
 	uint64_t again_ns;          /* when to send HELLO, POKE or BYE */
 	uint64_t last_heard_ns;
 	uint64_t sessions, holds, drops, resyncs, bars;
-	uint64_t barred_until_ns;   /* not listened to before */
+	uint64_t barred_at_ns;
+	uint64_t barred_until_ns;   /* not listened to before, unless it begins anew */
 	uint32_t farewell_session;  /* WANT_BYE when DOWN: the session that it was barred in */
 	struct iso_peer_nonce farewell;
 	uint64_t frames_in, frames_bad, bytes_in, bytes_out, payload_out;
@@ -179,6 +180,9 @@ void iso_peer_edge_hold(struct iso_peer *peer, struct peer_edge *edge);
 void iso_peer_edge_resync(struct iso_peer *peer, struct peer_edge *edge);
 void iso_peer_edge_drop(struct iso_peer *peer, struct peer_edge *edge);
 void iso_peer_edge_bar(struct iso_peer *peer, struct peer_edge *edge);
+/* Ends a bar before its time if the frame is of another run and the bar has lasted a while. */
+void iso_peer_edge_pardon(struct iso_peer *peer, struct peer_edge *edge,
+			  const struct iso_peer_frame *frame);
 void iso_peer_edge_done(struct iso_peer *peer, struct peer_edge *edge);
 void iso_peer_edge_live(struct iso_peer *peer, struct peer_edge *edge);
 enum iso_status iso_peer_edge_hello(struct iso_peer *peer, struct peer_edge *edge,

@@ -307,6 +307,64 @@ START_TEST(who_is_barred_forgets_too_and_comes_back)
 }
 END_TEST
 
+/* Time after time it is barred for longer; once it is mended and begins anew it need not wait. */
+START_TEST(who_is_mended_and_begins_anew_is_heard_soon)
+{
+	struct peer_world world;
+
+	number = 0x1p60;
+	open_ring(&world, test_seed_base() + (unsigned)_i, ISO_STREAM_NONE, swell);
+	world.nodes[HOSTILE].hostile = true;
+	peer_world_start_all(&world);
+	while (peer_world_edge(&world, 1, HOSTILE).bars < 5 ||
+	       peer_world_edge(&world, 3, HOSTILE).bars < 5)
+		peer_world_run(&world, MS);
+	world.nodes[HOSTILE].hostile = false;
+	/* Not by going on as if nothing had been. */
+	peer_world_run(&world, SECOND);
+	for (uint32_t i = 1; i <= 3; i += 2) {
+		ck_assert_int_eq(peer_world_edge(&world, i, HOSTILE).state, ISO_PEER_IS_DOWN);
+		ck_assert_uint_gt(peer_world_edge(&world, i, HOSTILE).barred_ns, SECOND);
+	}
+	peer_world_kill(&world, HOSTILE);
+	peer_world_start(&world, HOSTILE);
+	peer_world_run(&world, SECOND);
+	for (uint32_t i = 1; i <= 3; i += 2) {
+		ck_assert_int_eq(peer_world_edge(&world, i, HOSTILE).state, ISO_PEER_IS_LIVE);
+		ck_assert_uint_eq(peer_world_edge(&world, i, HOSTILE).bars, 5);
+		ck_assert_uint_eq(peer_world_edge(&world, i, HOSTILE).barred_ns, 0);
+	}
+	peer_world_run(&world, 5 * SECOND);
+	ck_assert_double_lt(peer_world_gap_up(&world), 1e-9);
+	peer_world_close(&world);
+}
+END_TEST
+
+/* Being started again and again does not let a hostile one be heard all the time. */
+START_TEST(beginning_anew_does_not_end_a_bar_at_once)
+{
+	struct peer_world world;
+
+	number = 0x1p60;
+	open_ring(&world, test_seed_base() + (unsigned)_i, ISO_STREAM_NONE, swell);
+	world.nodes[HOSTILE].hostile = true;
+	peer_world_start_all(&world);
+	for (unsigned i = 0; i < 40; i++) {
+		peer_world_run(&world, 50 * MS);
+		peer_world_kill(&world, HOSTILE);
+		peer_world_start(&world, HOSTILE);
+	}
+	/* 2 s hold five times 0.36 s. */
+	for (uint32_t i = 1; i <= 3; i += 2)
+		ck_assert_uint_le(peer_world_edge(&world, i, HOSTILE).bars, 6);
+	check_nobody_else_is_barred(&world);
+	peer_world_kill(&world, HOSTILE);
+	peer_world_run(&world, 5 * SECOND);
+	ck_assert_double_lt(gap_of_the_rest(&world), 1e-9);
+	peer_world_close(&world);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("peer_hostile");
@@ -322,6 +380,8 @@ Suite *test_suite(void)
 	tcase_add_loop_test(tcase, nobody_is_done_before_the_last_round, 0, 2);
 	tcase_add_loop_test(tcase, whatever_it_says_the_rest_go_on, 0, test_runs(12));
 	tcase_add_loop_test(tcase, who_is_barred_forgets_too_and_comes_back, 0, 2);
+	tcase_add_loop_test(tcase, who_is_mended_and_begins_anew_is_heard_soon, 0, 2);
+	tcase_add_loop_test(tcase, beginning_anew_does_not_end_a_bar_at_once, 0, 2);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
