@@ -320,7 +320,8 @@ static json_t *begin_generation(struct node *node, const struct iso_ledger_admis
 	crash_point("admitting");
 	if (journal_write(node->journal, &record, &error) < 0) {
 		if (journal_is_whole(node->journal))
-			return control_refuse("%s; nothing has changed", error.text);
+			return control_refuse("%s; it is not in force, try the same again",
+					      error.text);
 		/* What is on the disk is open: no answer is the true one. */
 		node_fail(node, error.text);
 		return NULL;
