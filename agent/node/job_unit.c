@@ -177,19 +177,23 @@ int job_unit_raise(struct job *job, uint64_t now_ns, uint64_t share_ucpu)
 static void tell_overridden(struct job *job)
 {
 	const char *path = unit_overridden(job->unit);
+	char text[sizeof(job->overridden)] = "";
 
-	if (job->conf->dry_run || (path != NULL) == (job->overridden[0] != '\0'))
+	if (job->conf->dry_run)
 		return;
-	if (path == NULL) {
-		job->overridden[0] = '\0';
+	if (path != NULL)
+		snprintf(text, sizeof(text),
+			 "unit %.100s: '%.150s' has a CPUQuota, which systemd takes at a reload in "
+			 "place of the share: remove that line", job->conf->unit, path);
+	/* Another file may have come in the place of the one that was told. */
+	if (strcmp(text, job->overridden) == 0)
+		return;
+	memcpy(job->overridden, text, sizeof(text));
+	if (path == NULL)
 		log_info("unit %s: no other file has a CPUQuota that a reload would take",
 			 job->conf->unit);
-		return;
-	}
-	snprintf(job->overridden, sizeof(job->overridden),
-		 "unit %.100s: '%.150s' has a CPUQuota, which systemd takes at a reload in place "
-		 "of the share: remove that line", job->conf->unit, path);
-	log_warn("%s", job->overridden);
+	else
+		log_warn("%s", job->overridden);
 }
 
 void job_unit_look(struct job *job, uint64_t now_ns)
