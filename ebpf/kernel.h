@@ -70,6 +70,15 @@ struct task_struct___cpu {
 	unsigned int cpu;
 };
 
+/* Kernels with sched_ext (since 6.12). */
+struct sched_ext_entity {
+	__u32 flags;
+};
+
+struct task_struct___scx {
+	struct sched_ext_entity scx;
+};
+
 /* Contexts of the iterators. */
 struct bpf_iter_meta;
 
@@ -88,8 +97,11 @@ struct bpf_iter__cgroup {
 #define TASK_RUNNING 0
 
 /* Policies are part of the system call interface. */
+#define SCHED_NORMAL   0
 #define SCHED_FIFO     1
 #define SCHED_RR       2
+#define SCHED_BATCH    3
+#define SCHED_IDLE     5
 #define SCHED_DEADLINE 6
 
 #endif

@@ -73,7 +73,7 @@ struct task_note {
 	__u32 runs;      /* times switched in, but for some when it was a stranger */
 	__u32 clock_one; /* 1 + slot of its training clock; 0: none */
 	__u32 padding;
-	__u64 sum_exec_ns; /* its sum_exec_runtime when it was last seen, in the job */
+	__u64 sum_exec_ns; /* its sum_exec_runtime when it was last seen, in the job; 0: unknown */
 };
 
 struct {
@@ -234,11 +234,22 @@ static __always_inline bool is_realtime(const struct task_struct *task)
 	       task->policy == SCHED_DEADLINE;
 }
 
+/* Only the fair class notes where a stint began; sched_ext may have any ordinary task. */
+static __always_inline bool notes_stints(struct task_struct *task)
+{
+	struct task_struct___scx *other = (void *)task;
+
+	return !bpf_core_field_exists(other->scx) &&
+	       (task->policy == SCHED_NORMAL || task->policy == SCHED_BATCH ||
+		task->policy == SCHED_IDLE);
+}
+
 /*
  * prev's switch-in went unseen: the kernel skips a program that would nest, and
  * may do so for whole tasks.  The fair class notes where its stint began.  For
- * others what the task has used since it was seen bounds it, and so does the last
- * switch of the job's here.  If it was counted as waiting, it was so until then only.
+ * others what the task has used since it was seen bounds it, and where that is not
+ * known nothing is counted: the last switch of the job's here may be hours ago.
+ * If it was counted as waiting, it was so until its stint began only.
  */
 static __always_inline void make_up(struct meter_cpu *cpu, struct task_struct *prev,
 				    __u64 now_ns)
@@ -253,9 +264,15 @@ static __always_inline void make_up(struct meter_cpu *cpu, struct task_struct *p
 	note = note_of(prev);
 	if (stint_ns > bound_ns)
 		stint_ns = bound_ns;
-	if (note != NULL && stint_ns > sum_ns - note->sum_exec_ns)
+	if (note == NULL || note->sum_exec_ns == 0)
+		stint_ns = notes_stints(prev) ? stint_ns : 0;
+	else if (stint_ns > sum_ns - note->sum_exec_ns)
 		stint_ns = sum_ns - note->sum_exec_ns;
+	if (note != NULL)
+		note->sum_exec_ns = sum_ns;
 	cpu->on_cpu_ns += stint_ns;
+	if (is_realtime(prev))
+		cpu->realtime_ns += stint_ns;
 	cpu->switches += 1;
 	if (note != NULL && __sync_lock_test_and_set(&note->waiting, 0) == 1)
 		wait_end(cpu, now_ns - stint_ns);
@@ -426,8 +443,11 @@ int BPF_PROG(isobar_wake_new, struct task_struct *task)
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(isobar_fork, struct task_struct *parent, struct task_struct *child)
 {
-	if (in_job(child))
-		note_make(child);
+	struct task_note *note = in_job(child) ? note_make(child) : NULL;
+
+	/* It has used nothing, and that is known. */
+	if (note != NULL)
+		note->sum_exec_ns = 1;
 	return 0;
 }
 
@@ -507,6 +527,8 @@ int sync_tasks(struct bpf_iter__task *context)
 	note = is_in ? note_make(task) : note_of(task);
 	if (note == NULL)
 		return 0;
+	if (is_in && note->sum_exec_ns == 0)
+		note->sum_exec_ns = task->se.sum_exec_runtime;
 	runs = *(volatile __u32 *)&note->runs;
 	now_ns = bpf_ktime_get_ns();
 	if (!is_in && __sync_lock_test_and_set(&note->waiting, 0) == 1)
