@@ -354,6 +354,14 @@ static __always_inline void switch_in(struct meter_cpu *cpu, struct task_struct 
 	cpu->running |= note->clock_one;
 }
 
+/* All tasks of another instance have storage, and none there of ours. */
+static __always_inline bool has_clock(struct task_struct *task)
+{
+	struct task_note *note = clocks_given != 0 ? note_of(task) : NULL;
+
+	return note != NULL && note->clock_one != 0;
+}
+
 /*
  * Neither prev nor next is of the job, and nothing is to be put right for them.
  * prev was judged when it was switched in; if it has been moved since, there is a
@@ -366,12 +374,10 @@ static __always_inline bool are_strangers(const struct meter_cpu *cpu, struct ta
 		return false;
 	if (cpu->switched_ns == 0 || *(volatile __u32 *)&cpu->moved_tid != 0)
 		return false;
-	/* Some note may say that next waits, or that it has a clock. */
+	/* Some note may say that next waits. */
 	if (*(volatile __u32 *)&sync_wanted != 0)
 		return false;
-	if (clocks_given != 0 && next->bpf_storage != NULL)
-		return false;
-	return is_stranger(cpu, next);
+	return is_stranger(cpu, next) && !has_clock(next);
 }
 
 /* Apart, so that it is not in the way of the many switches that do not come here. */
