@@ -498,7 +498,8 @@ int BPF_PROG(isobar_attach, struct cgroup *to, const char *path, struct task_str
 	bool is_in = in_job(task);
 	struct task_note *note = is_in ? note_make(task) : note_of(task);
 
-	if (!is_in && note == NULL)
+	/* In 6.1 a note can be out of reach for a moment: the task may be of the job. */
+	if (!is_in && note == NULL && task->bpf_storage == NULL)
 		return 0;
 	/* What it has used elsewhere is not the job's. */
 	if (note != NULL)
