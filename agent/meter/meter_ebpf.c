@@ -32,11 +32,16 @@ struct meter_ebpf {
 	const volatile struct meter_cpu *cpus;
 	size_t cpus_bytes;
 	uint32_t cpu_count;
-	uint64_t synced_ns; /* when all tasks were visited last */
+	uint64_t synced_ns; /* when all tasks were visited last, or were to be */
+	bool sync_failed;   /* then */
+	bool sync_warned;
 };
 
 /* How often all tasks are visited anyhow: no hook is called for some rare moves. */
 #define SYNC_NS 60000000000u
+
+/* How long after it has failed. */
+#define SYNC_AGAIN_NS 1000000000u
 
 /* What libbpf complained of while a program was loaded: shown once, if that fails. */
 static struct {
@@ -314,20 +319,35 @@ static uint64_t read_once(const struct meter_ebpf *ebpf, struct meter_reading *r
 	return now_ns - before_ns;
 }
 
+static bool must_visit(const struct meter_ebpf *ebpf, uint64_t now_ns)
+{
+	uint64_t since_ns = now_ns - ebpf->synced_ns;
+
+	if (ebpf->sync_failed)
+		return since_ns >= SYNC_AGAIN_NS;
+	return ebpf->skeleton->bss->sync_wanted != 0 || since_ns >= SYNC_NS;
+}
+
 static void visit_tasks(struct meter_ebpf *ebpf)
 {
 	volatile struct meter_bpf__bss *shared = ebpf->skeleton->bss;
 	uint64_t now_ns = clock_now_ns();
+	int r;
 
-	if (shared->sync_wanted == 0 && now_ns - ebpf->synced_ns < SYNC_NS)
+	if (!must_visit(ebpf, now_ns))
 		return;
 	ebpf->synced_ns = now_ns;
 	shared->sync_wanted = 0;
-	if (run_iterator(ebpf->sync) == 0)
+	r = run_iterator(ebpf->sync);
+	ebpf->sync_failed = r < 0;
+	if (r == 0)
 		return;
 	/* Until it succeeds the hooks find these tasks when they next switch. */
 	shared->sync_wanted = 1;
-	log_debug("meter: cannot visit the job's tasks");
+	if (!ebpf->sync_warned)
+		log_warn("meter: cannot visit the job's tasks: %s; trying again each second",
+			 strerror(-r));
+	ebpf->sync_warned = true;
 }
 
 void meter_ebpf_read(struct meter_ebpf *ebpf, struct meter_reading *ret_reading)
