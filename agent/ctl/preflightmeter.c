@@ -36,11 +36,21 @@ static double switches_per_s(void)
 	return seconds > 0 ? (double)switches / seconds : 0;
 }
 
+/* Two digits, or more before the point. */
+static const char *rounded(double value, char text[static 32])
+{
+	if (value >= 10)
+		snprintf(text, 32, "%.0f", value);
+	else
+		snprintf(text, 32, "%.2g", value);
+	return text;
+}
+
 void preflightmeter_say_cost(struct preflight *preflight, unsigned meters, double per_s)
 {
 	double ns = SWITCH_NS * meters;
 	bool is_many = ns >= MANY_NS;
-	char load[96] = "";
+	char load[96] = "", text[32];
 
 	if (meters == 0) {
 		preflight_say(preflight, "meters", PREFLIGHT_OK, NULL,
@@ -48,14 +58,14 @@ void preflightmeter_say_cost(struct preflight *preflight, unsigned meters, doubl
 		return;
 	}
 	if (per_s > 0)
-		snprintf(load, sizeof(load), ", %.2g %% of a CPU with %.0f switches a second",
-			 ns * per_s / 1e7, per_s);
+		snprintf(load, sizeof(load), ", %s %% of a CPU with %.0f switches a second",
+			 rounded(ns * per_s / 1e7, text), per_s);
 	preflight_say(preflight, "meters", is_many ? PREFLIGHT_WARNING : PREFLIGHT_OK,
 		      is_many ? "meter = kernel for instances that can do with the kernel's "
 				"accounting; see isobard.conf(5)"
 			      : NULL,
-		      "%u by eBPF on this machine: about %.2g us a context switch%s", meters,
-		      ns / 1000, load);
+		      "%u by eBPF on this machine: about %s us a context switch%s", meters,
+		      rounded(ns / 1000, text), load);
 }
 
 void preflightmeter_check(struct preflight *preflight)

@@ -151,6 +151,7 @@ START_TEST(check_says_what_the_meters_of_a_machine_cost)
 
 	preflightmeter_say_cost(&preflight, 3, 5000);
 	preflightmeter_say_cost(&preflight, 256, 0);
+	preflightmeter_say_cost(&preflight, 2000, 100000);
 	ck_assert_int_eq(preflight.rows[0].state, PREFLIGHT_OK);
 	ck_assert_str_eq(preflight.rows[0].remedy, "");
 	ck_assert_ptr_nonnull(strstr(preflight.rows[0].detail, "3 by eBPF"));
@@ -158,6 +159,7 @@ START_TEST(check_says_what_the_meters_of_a_machine_cost)
 	ck_assert_int_eq(preflight.rows[1].state, PREFLIGHT_WARNING);
 	ck_assert_ptr_nonnull(strstr(preflight.rows[1].remedy, "meter = kernel"));
 	ck_assert_ptr_null(strstr(preflight.rows[1].detail, "second"));
+	ck_assert_ptr_null(strstr(preflight.rows[2].detail, "e+"));
 }
 END_TEST
 
