@@ -241,8 +241,8 @@ START_TEST(who_is_moved_in_while_it_runs_is_counted_from_then_on)
 		load_wait_ms(5);
 		before_ns = load_cpu_ns(&load);
 		test_cgroup_add(&job, load.pid);
-		after_ns = load_cpu_ns(&load);
 		measure_read(meter);
+		after_ns = load_cpu_ns(&load);
 		load_wait_ms(30);
 		load_hold(&load);
 		most_ns += load_cpu_ns(&load) - before_ns;
