@@ -28,6 +28,17 @@ static void note(struct trust *trust, enum trust_verdict verdict, const char *na
 		trust->because_of[trust->because_count++] = name != NULL ? name : "?";
 }
 
+/*
+ * What of the node's one of the others can have taken in: its limit, or what it took in net
+ * before the limit was lowered.
+ */
+static int64_t most_taken(int64_t limit_ucpu, const struct iso_record_edge *edge)
+{
+	int64_t taken_ucpu = (int64_t)(edge->received - edge->sent);
+
+	return limit_ucpu > taken_ucpu ? limit_ucpu : taken_ucpu;
+}
+
 /* What one of the others has set for the node, if it trades with that life of it. */
 static void add_limit(const struct status_ledger *from, const struct iso_record *node,
 		      struct trust *trust)
@@ -36,19 +47,24 @@ static void add_limit(const struct status_ledger *from, const struct iso_record 
 
 	for (uint32_t k = 0; k < record->edge_count; k++) {
 		const struct iso_record_edge *edge = &record->edges[k];
-		int64_t limit_ucpu = from->limits_ucpu[k];
+		int64_t limit_ucpu = from->limits_ucpu[k], most_ucpu;
 
 		if (edge->peer != node->node || edge->peer_gen != node->gen ||
 		    (edge->flags & ENDED) != 0)
 			continue;
-		if (limit_ucpu == INT64_MAX)
+		if (limit_ucpu == INT64_MAX) {
 			note(trust, TRUST_UNBOUNDED, from->node);
-		else if (limit_ucpu == STATUS_UNKNOWN)
+			continue;
+		}
+		if (limit_ucpu == STATUS_UNKNOWN) {
 			note(trust, TRUST_UNKNOWN, from->node);
-		else if (limit_ucpu > INT64_MAX - trust->limits_ucpu)
+			continue;
+		}
+		most_ucpu = most_taken(limit_ucpu, edge);
+		if (most_ucpu > INT64_MAX - trust->limits_ucpu)
 			trust->limits_ucpu = INT64_MAX;
 		else
-			trust->limits_ucpu += limit_ucpu;
+			trust->limits_ucpu += most_ucpu;
 	}
 }
 

@@ -14,7 +14,8 @@
  *
  *     budget - endowment of this node + sum of these limits,
  *
- * whatever it says.  As long as that sum is within the endowment less the floor, they and
+ * whatever it says.  Where more was credited before a limit was lowered, that counts in the
+ * limit's place.  As long as that sum is within the endowment less the floor, they and
  * its floor stay within the budget.
  */
 
@@ -27,7 +28,8 @@ enum trust_verdict {
 
 struct trust {
 	enum trust_verdict verdict;
-	int64_t limits_ucpu; /* sum of those that are known, at most INT64_MAX */
+	/* Sum of those that are known, or of what was taken in net; at most INT64_MAX. */
+	int64_t limits_ucpu;
 	int64_t spare_ucpu;  /* endowment less floor; may be negative */
 	/* UNBOUNDED: who has set none; UNKNOWN: whose is not known.  Borrowed from the ledgers. */
 	unsigned because_count;

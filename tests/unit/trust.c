@@ -127,10 +127,39 @@ START_TEST(edges_that_have_ended_and_other_lives_do_not_count)
 }
 END_TEST
 
+START_TEST(what_was_taken_before_a_limit_was_lowered_counts)
+{
+	struct iso_record_edge *taker = &all[1].snapshot.record.edges[edge(1, 0)];
+
+	/* 0.4 CPU in net: more than the limit is now. */
+	taker->received = 900000;
+	taker->sent = 500000;
+	judge(NODES, 0);
+	ck_assert_int_eq(trust.verdict, TRUST_EXCESS);
+	ck_assert_int_eq(trust.limits_ucpu, 2 * LIMIT + 400000);
+	/* Within the limit, which more can come up to. */
+	taker->sent = 600001;
+	judge(NODES, 0);
+	ck_assert_int_eq(trust.verdict, TRUST_BOUNDED);
+	ck_assert_int_eq(trust.limits_ucpu, 3 * LIMIT);
+	/* Given in net: nothing is made up by that. */
+	taker->sent = 1300000;
+	judge(NODES, 0);
+	ck_assert_int_eq(trust.verdict, TRUST_BOUNDED);
+	ck_assert_int_eq(trust.limits_ucpu, 3 * LIMIT);
+	/* Who is believed without a limit stays so, whatever was taken. */
+	all[1].limits_ucpu[edge(1, 0)] = INT64_MAX;
+	judge(NODES, 0);
+	ck_assert_int_eq(trust.verdict, TRUST_UNBOUNDED);
+	ck_assert_int_eq(trust.limits_ucpu, 2 * LIMIT);
+}
+END_TEST
+
 START_TEST(forged_numbers_do_not_overflow)
 {
 	for (unsigned i = 1; i < NODES; i++)
 		all[i].limits_ucpu[edge(i, 0)] = INT64_MAX - 1;
+	all[1].snapshot.record.edges[edge(1, 0)].received = INT64_MAX;
 	all[0].snapshot.record.endowment_ucpu = -ISO_UNITS_MAX;
 	all[0].snapshot.floor_ucpu = ISO_UNITS_MAX;
 	judge(NODES, 0);
@@ -171,6 +200,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, who_believes_anything_is_named_before_who_says_nothing);
 	tcase_add_test(tcase, neighbours_that_were_not_asked_are_unknown);
 	tcase_add_test(tcase, edges_that_have_ended_and_other_lives_do_not_count);
+	tcase_add_test(tcase, what_was_taken_before_a_limit_was_lowered_counts);
 	tcase_add_test(tcase, forged_numbers_do_not_overflow);
 	tcase_add_test(tcase, who_is_out_is_not_judged);
 	suite_add_tcase(suite, tcase);
