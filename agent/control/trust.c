@@ -7,12 +7,12 @@
 
 #define ENDED (ISO_EDGE_STATE_CLOSED | ISO_EDGE_STATE_FOLDED)
 
-bool trust_applies(const struct status_ledger *ledger)
+bool trust_applies(const struct status_ledger *ledger, bool is_live_member)
 {
 	const struct iso_record *record = &ledger->snapshot.record;
 
-	return record->gen != 0 && record->halt != ISO_HALT_LEFT &&
-	       record->halt != ISO_HALT_BURIED;
+	return record->gen != 0 && (is_live_member || (record->halt != ISO_HALT_LEFT &&
+						       record->halt != ISO_HALT_BURIED));
 }
 
 static void note(struct trust *trust, enum trust_verdict verdict, const char *name)

@@ -36,8 +36,12 @@ struct trust {
 	const char *because_of[ISO_DEGREE_MAX];
 };
 
-/* Whether there is something to judge: it has been let in and has not left or been buried. */
-bool trust_applies(const struct status_ledger *ledger);
+/*
+ * Whether there is something to judge: it has been let in and has not left or been buried.
+ * The latter is the node's own word, which counts for nothing where the registry has it as a
+ * live member.
+ */
+bool trust_applies(const struct status_ledger *ledger, bool is_live_member);
 
 /*
  * Of ledgers[index], with what the others say of it.  endowment_ucpu: as the registry

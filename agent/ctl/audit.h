@@ -24,7 +24,7 @@ struct source {
 	struct office *office;
 	json_t *json;
 	struct status_ledger ledger;
-	bool is_registered; /* then with this endowment */
+	bool is_registered; /* as a live member, with this endowment */
 	int64_t registered_ucpu;
 };
 

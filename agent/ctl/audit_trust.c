@@ -24,9 +24,9 @@ static void judge_each(const struct audit *audit, judged_fn *fn, void *context)
 		const struct source *source = &audit->sources[i];
 		struct trust trust;
 
-		if (!trust_applies(&source->ledger))
-			continue;
 		/* A node in hostile hands says of itself what it likes. */
+		if (!trust_applies(&source->ledger, source->is_registered))
+			continue;
 		trust_judge(ledgers, audit->count, i,
 			    source->is_registered ? source->registered_ucpu :
 						    source->ledger.snapshot.record.endowment_ucpu,

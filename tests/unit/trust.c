@@ -173,16 +173,20 @@ START_TEST(who_is_out_is_not_judged)
 {
 	struct iso_record *record = &all[0].snapshot.record;
 
-	ck_assert(trust_applies(&all[0]));
+	ck_assert(trust_applies(&all[0], false));
 	record->halt = ISO_HALT_AMNESIA;
-	ck_assert(trust_applies(&all[0]));
+	ck_assert(trust_applies(&all[0], false));
 	record->halt = ISO_HALT_LEFT;
-	ck_assert(!trust_applies(&all[0]));
+	ck_assert(!trust_applies(&all[0], false));
+	/* That it says so frees no member from being judged. */
+	ck_assert(trust_applies(&all[0], true));
 	record->halt = ISO_HALT_BURIED;
-	ck_assert(!trust_applies(&all[0]));
+	ck_assert(!trust_applies(&all[0], false));
+	ck_assert(trust_applies(&all[0], true));
 	record->halt = ISO_HALT_NONE;
 	record->gen = 0;
-	ck_assert(!trust_applies(&all[0]));
+	ck_assert(!trust_applies(&all[0], false));
+	ck_assert(!trust_applies(&all[0], true));
 	ck_assert_str_eq(trust_verdict_name(TRUST_BOUNDED), "bounded");
 	ck_assert_str_eq(trust_verdict_name(TRUST_EXCESS), "excess");
 	ck_assert_str_eq(trust_verdict_name(TRUST_UNBOUNDED), "unbounded");
