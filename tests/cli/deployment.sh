@@ -160,18 +160,23 @@ environment.filters["extract"] = lambda key, table, more: table[key][more]
 holds = environment.compile_expression(check)
 for there, good in (((1, 1, 1), True), ((0, 0, 0), True), ((1, 1, 0), False)):
     assert holds(groups={"isobar": hosts}, hostvars=states(*there)) is good, there
-for host in hosts:
-    values = dict(play["vars"], isobar_budget_mcpu=4001, groups={"isobar": hosts},
+def write(host, budget_mcpu, name):
+    values = dict(play["vars"], isobar_budget_mcpu=budget_mcpu, groups={"isobar": hosts},
                   inventory_hostname=host, hostvars=facts)
     text = environment.get_template("isobard.conf.j2").render(values)
-    open(host + ".conf", "w").write(text.replace("/etc/isobar/%s.key" % host, os.getcwd() + "/n1/host.key"))
+    open(name, "w").write(text.replace("/etc/isobar/%s.key" % host, os.getcwd() + "/n1/host.key"))
+for host in hosts:
+    write(host, 4001, host + ".conf")
+# Less than a thousandth of a CPU for each edge, as with many small hosts.
+write("web1", 3 * 11, "small.conf")
 END
-for host in web1 web2 web3; do
+for host in web1 web2 web3 small; do
 	good $host.conf
 done
+grep -q '^	limit = 500ucpu$' small.conf || complain "$(grep limit small.conf)"
 [ "$(amounts endowment web?.conf)" = 4001 ] || complain "$(grep endowment web?.conf)"
 # 4001 - 2 * 1333 for the first, but the limits are those of all.
 for host in web1 web2 web3; do
-	grep -q '^	limit = 661mcpu$' $host.conf || complain "$(grep limit $host.conf)"
+	grep -q '^	limit = 661500ucpu$' $host.conf || complain "$(grep limit $host.conf)"
 done
 [ "$(cat web?.conf | grep -c ^neighbour)" = 6 ] || complain 'not all are neighbours of all'
