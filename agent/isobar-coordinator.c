@@ -217,11 +217,12 @@ static int become_user(struct coordinator *coordinator, struct error *reterr)
 	const struct cconf *conf = &coordinator->conf;
 	int r = curve_secret_read(conf->secret_key, &coordinator->keypair, reterr);
 
-	if (r < 0 || geteuid() != 0)
+	if (r < 0)
 		return r;
 	if (conf->user[0] == '\0') {
-		log_warn("running as root, which nothing here needs: set user in '%s', or start it "
-			 "as another user", coordinator->options.file);
+		if (geteuid() == 0)
+			log_warn("running as root, which nothing here needs: set user in '%s', or "
+				 "start it as another user", coordinator->options.file);
 		return 0;
 	}
 	r = user_make_directory(conf->state_directory, 0755, "user", conf->user, reterr);

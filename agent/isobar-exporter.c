@@ -30,7 +30,8 @@
 #define DEFAULT_TIMEOUT_NS 1000000000u
 
 struct options {
-	const char *listen, *user;
+	const char *listen;
+	const char *user; /* NULL: DEFAULT_USER, if it is root */
 	struct watch_config watch;
 	const char *sockets[COLLECT_AGENTS_MAX];
 };
@@ -233,8 +234,11 @@ static int open_all(struct exporter *exporter, struct error *reterr)
 		.context = exporter,
 	};
 	/* Nothing here needs root, and what reads from the network must not be it. */
-	int r = user_become("--user", exporter->options.user, reterr);
+	const char *user = exporter->options.user;
+	int r = 0;
 
+	if (user != NULL || geteuid() == 0)
+		r = user_become("--user", user != NULL ? user : DEFAULT_USER, reterr);
 	if (r < 0)
 		return r;
 	r = add_source(exporter, &exporter->signals, signals_open(ending), on_signal, reterr);
@@ -265,7 +269,6 @@ int main(int argc, char **argv)
 	static struct exporter exporter = {
 		.options = {
 			.listen = DEFAULT_LISTEN,
-			.user = DEFAULT_USER,
 			.watch = { .directory = ISO_RUNDIR, .timeout_ns = DEFAULT_TIMEOUT_NS },
 		},
 	};

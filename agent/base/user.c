@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/base/directory.h"
+#include "agent/base/log.h"
 
 static int find(const char *option, const char *name, const struct passwd **ret_user,
 		struct error *reterr)
@@ -22,16 +23,31 @@ static int find(const char *option, const char *name, const struct passwd **ret_
 				 "name another", option, name);
 	if (user->pw_uid == 0)
 		return error_set(reterr, -EPERM, "%s: '%s' is root: it must not be", option, name);
+	if (user->pw_gid == 0)
+		return error_set(reterr, -EPERM,
+				 "%s: '%s' has the group of root: it must not have it", option,
+				 name);
 	*ret_user = user;
 	return 0;
+}
+
+static void warn_unless_already(const char *option, const char *name)
+{
+	const struct passwd *user = getpwnam(name);
+
+	if (user == NULL || user->pw_uid != geteuid())
+		log_warn("%s: only root can become '%s': it goes on as user %u", option, name,
+			 (unsigned)geteuid());
 }
 
 int user_become(const char *option, const char *name, struct error *reterr)
 {
 	const struct passwd *user;
 
-	if (geteuid() != 0)
+	if (geteuid() != 0) {
+		warn_unless_already(option, name);
 		return 0;
+	}
 	int r = find(option, name, &user, reterr);
 	if (r < 0)
 		return r;

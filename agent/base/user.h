@@ -13,8 +13,9 @@
 
 /*
  * Becomes that user, with its groups and without any capability, for good; who is not
- * root stays who it is.  Before the first thread.  -ENOENT: there is none;
- * -EPERM: it is root, or that is more than this process may.
+ * root stays who it is, and warns unless it is that user.  Before the first thread.
+ * -ENOENT: there is none; -EPERM: it is root, or has the group of root, or that is more
+ * than this process may.
  */
 int user_become(const char *option, const char *name, struct error *reterr);
 

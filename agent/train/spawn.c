@@ -55,6 +55,10 @@ int spawn_user_find(const char *name, struct spawn_user *ret_user, struct error 
 		return error_set(reterr, -ENOENT, "no user '%s' on this host", name);
 	if (found->pw_uid == 0)
 		return error_set(reterr, -EPERM, "user '%s' is root: a worker must not be", name);
+	if (found->pw_gid == 0)
+		return error_set(reterr, -EPERM,
+				 "user '%s' has the group of root: a worker must not have it",
+				 name);
 	user.uid = found->pw_uid;
 	user.gid = found->pw_gid;
 	if (getgrouplist(name, user.gid, user.groups, &user.groups_count) < 0)

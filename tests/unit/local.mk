@@ -23,7 +23,7 @@ unit_tests += %D%/http
 %C%_http_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS)
 %C%_http_LDADD = $(test_libs) $(MICROHTTPD_LIBS)
 endif
-unit_tests += %D%/directory %D%/gnuplot %D%/log %D%/man %D%/wholefile
+unit_tests += %D%/directory %D%/gnuplot %D%/log %D%/man %D%/user %D%/wholefile
 EXTRA_DIST += %D%/badconf
 
 include tests/unit/learn.mk
