@@ -21,7 +21,11 @@ int user_become(const char *option, const char *name, struct error *reterr);
 
 /*
  * directory_make() for a program that is going to become that user: where it makes
- * the directory, that user owns it.  One that is there is left as it is.
+ * the directory, that user owns it, and its parents are root's with 0755.  One that
+ * is there is left as it is.  Nothing is made, nor is that an error, in or below a
+ * directory, or through a link, that is not root's alone to change: somebody could
+ * have another directory given away, and that user can make it later by directory_make()
+ * if it may.  path: absolute.
  */
 int user_make_directory(const char *path, mode_t mode, const char *option, const char *name,
 			struct error *reterr);
