@@ -259,7 +259,7 @@ static __always_inline void make_up(struct meter_cpu *cpu, struct task_struct *p
 	__u64 bound_ns = now_ns - cpu->switched_ns;
 	struct task_note *note;
 
-	if (!in_job_cached(cpu, prev))
+	if (prev->pid == 0 || !in_job_cached(cpu, prev))
 		return;
 	note = note_of(prev);
 	if (stint_ns > bound_ns)
@@ -287,7 +287,7 @@ static __always_inline void switch_out(struct meter_cpu *cpu, struct task_struct
 
 	if (meter_moved(cpu))
 		account(cpu, meter_stint_ns(cpu, now_ns));
-	else if (cpu->tid != tid && tid != 0 && cpu->switched_ns != 0)
+	else if (cpu->tid != tid && cpu->switched_ns != 0)
 		make_up(cpu, prev, now_ns);
 	else if (cpu->running & METER_RUNS_JOB)
 		account(cpu, prev->se.sum_exec_runtime - cpu->sum_exec_ns);
