@@ -301,8 +301,13 @@ static __always_inline void switch_out(struct meter_cpu *cpu, struct task_struct
 	 * Preempted on its way to sleep (preempt, with a state already set) it stays
 	 * on the run queue, too.  Throttled tasks, as well: that is demand.
 	 */
-	if (!preempt && prev->__state != TASK_RUNNING)
+	if (!preempt && prev->__state != TASK_RUNNING) {
+		/* Or else its next stint would be this one again, should it begin unseen. */
+		note = (cpu->running & METER_RUNS_JOB) && !notes_stints(prev) ? note_of(prev) : NULL;
+		if (note != NULL)
+			note->sum_exec_ns = prev->se.sum_exec_runtime;
 		return;
+	}
 	if (tid == 0 || !in_job_cached(cpu, prev))
 		return;
 	note = note_of(prev);
