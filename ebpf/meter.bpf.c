@@ -303,7 +303,9 @@ static __always_inline void switch_out(struct meter_cpu *cpu, struct task_struct
 	 */
 	if (!preempt && prev->__state != TASK_RUNNING) {
 		/* Or else its next stint would be this one again, should it begin unseen. */
-		note = (cpu->running & METER_RUNS_JOB) && !notes_stints(prev) ? note_of(prev) : NULL;
+		if (!(cpu->running & METER_RUNS_JOB) || notes_stints(prev))
+			return;
+		note = note_of(prev);
 		if (note != NULL)
 			note->sum_exec_ns = prev->se.sum_exec_runtime;
 		return;
