@@ -35,4 +35,5 @@ $(vm_logs): $(filter-out $(vm_logs),$(TEST_LOGS))
 # matrix.tap with all that apt offers.
 .PHONY: vm-matrix
 vm-matrix: all tests/demo/observer %D%/tsc
-	top_builddir=$(abs_top_builddir) $(SHELL) $(srcdir)/%D%/matrix.tap all
+	top_srcdir=$(abs_top_srcdir) top_builddir=$(abs_top_builddir) \
+		$(SHELL) $(srcdir)/%D%/matrix.tap all
