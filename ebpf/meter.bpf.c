@@ -19,16 +19,11 @@
  *   account and one of these globals, without the clock and without storage.
  */
 #include "ebpf/kernel.h"
-
 #include "ebpf/meter.h"
+#include "ebpf/task.h"
 
-/* Set before load.  Constants: the verifier removes the branches not taken. */
-const volatile bool hierarchy_v1 = false;
+/* Set before load. */
 const volatile __u32 cpu_count = 1;
-
-/* The job's cgroup.  It changes when that is made anew; id 0: none. */
-__u64 job_id = 0;
-__u32 job_level = 0;
 
 /*
  * The agent should run the iterator: some task may be on the wrong side.  Until it
@@ -98,90 +93,6 @@ static __always_inline void sequence_step(struct meter_cpu *cpu)
 #endif
 }
 
-static __always_inline struct cgroup *cgroup_of(struct task_struct *task)
-{
-	if (hierarchy_v1)
-		return task->cgroups
-			->subsys[bpf_core_enum_value(enum cgroup_subsys_id, cpu_cgrp_id)]
-			->cgroup;
-	return task->cgroups->dfl_cgrp;
-}
-
-/*
- * The ancestor at the job's level decides.  A variable index into a kernel
- * structure needs a helper; a constant one would not do either, as the verifier
- * finds no field in the padding that some kernels have where ancestors[] begins.
- */
-static __always_inline bool has_ancestor(struct cgroup *cgroup)
-{
-	struct cgroup *ancestor = NULL;
-	const void *place = (const void *)cgroup +
-			    bpf_core_field_offset(struct cgroup, ancestors) +
-			    (__u64)job_level * sizeof(ancestor);
-
-	if (bpf_probe_read_kernel(&ancestor, sizeof(ancestor), place) != 0)
-		return false;
-	return BPF_CORE_READ(ancestor, kn, id) == job_id;
-}
-
-/* For the rare hooks, which may be interrupted. */
-static __always_inline bool in_job(struct task_struct *task)
-{
-	struct cgroup *cgroup = cgroup_of(task);
-
-	if (cgroup->level < (int)job_level)
-		return false;
-	return cgroup->kn->id == job_id || has_ancestor(cgroup);
-}
-
-/* Ids of neighbours in a hierarchy differ by about the number of a cgroup's files. */
-static __always_inline __u32 seen_place(__u64 id)
-{
-	return ((__u32)id * 0x9e3779b1u) >> (32 - METER_SEEN_BITS);
-}
-
-/*
- * For the hooks at each switch.  Cgroups never change their parents and their ids
- * are not used again, so what was found for an id holds as long as the job does.
- */
-static __always_inline bool in_job_cached(struct meter_cpu *cpu, struct task_struct *task)
-{
-	struct cgroup *cgroup = cgroup_of(task);
-	__u64 id = cgroup->kn->id;
-	__u32 i = seen_place(id);
-	bool is_in;
-
-	if (id == job_id)
-		return true;
-	if (cgroup->level <= (int)job_level)
-		return false;
-	if (cpu->seen_job == job_id && cpu->seen_id[i] == id)
-		return (cpu->seen_in >> i) & 1;
-	is_in = has_ancestor(cgroup);
-	if (cpu->seen_job != job_id) {
-		for (int k = 0; k < METER_SEEN; k++)
-			cpu->seen_id[k] = 0;
-		cpu->seen_job = job_id;
-	}
-	cpu->seen_id[i] = id;
-	cpu->seen_in = (cpu->seen_in & ~(1u << i)) | ((__u32)is_in << i);
-	return is_in;
-}
-
-/* False also where it takes more than a look to know. */
-static __always_inline bool is_stranger(const struct meter_cpu *cpu, struct task_struct *task)
-{
-	struct cgroup *cgroup = cgroup_of(task);
-	__u64 id = cgroup->kn->id;
-	__u32 i = seen_place(id);
-
-	if (id == job_id)
-		return false;
-	if (cgroup->level <= (int)job_level)
-		return true;
-	return cpu->seen_job == job_id && cpu->seen_id[i] == id && !((cpu->seen_in >> i) & 1);
-}
-
 static __always_inline struct task_note *note_of(struct task_struct *task)
 {
 	/* Spares the call for the tasks of everybody else. */
@@ -225,23 +136,6 @@ static __always_inline void account(struct meter_cpu *cpu, __u64 stint_ns)
 	cpu->on_cpu_ns += stint_ns;
 	if (cpu->running & METER_RUNS_REALTIME)
 		cpu->realtime_ns += stint_ns;
-}
-
-/* One that was lent a priority for a moment is still held by the quota. */
-static __always_inline bool is_realtime(const struct task_struct *task)
-{
-	return task->policy == SCHED_FIFO || task->policy == SCHED_RR ||
-	       task->policy == SCHED_DEADLINE;
-}
-
-/* Only the fair class notes where a stint began; sched_ext may have any ordinary task. */
-static __always_inline bool notes_stints(struct task_struct *task)
-{
-	struct task_struct___scx *other = (void *)task;
-
-	return !bpf_core_field_exists(other->scx) &&
-	       (task->policy == SCHED_NORMAL || task->policy == SCHED_BATCH ||
-		task->policy == SCHED_IDLE);
 }
 
 /*
