@@ -84,8 +84,9 @@ struct iso_ata_options {
 	 * are kept (as with explore_tasks it gets them early), and once all who are present have
 	 * theirs, alpha and eta are what iso_ata_norm() finds: the largest norm of X_i - mu_i, and
 	 * the largest such norm over mu_i.  For when nobody can say what alpha is: too small
-	 * a one misleads, one too large explores for hours.  Costs 8 S bytes a worker; of few
-	 * times of many workers the largest norm is too large, so S should be 64 or more then.
+	 * a one misleads, one too large explores for hours.  What is imported is not among the
+	 * S times.  Costs 8 S bytes a worker; of few times of many workers the largest norm is
+	 * too large, so S should be 64 or more then.
 	 */
 	uint32_t calibrate_tasks;
 	/*

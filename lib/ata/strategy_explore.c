@@ -82,11 +82,9 @@ static bool comes_first(const struct iso_strategy *strategy,
 			const struct iso_strategy_worker *worker, uint64_t round, bool *ret_unknown)
 {
 	const struct iso_ata_options *options = &strategy->config.options;
-	uint32_t wanted = options->explore_tasks;
 
-	if (iso_strategy_calibrates(strategy) && wanted < options->calibrate_tasks)
-		wanted = options->calibrate_tasks;
-	if (worker->seen < wanted) {
+	if (worker->seen < options->explore_tasks ||
+	    (iso_strategy_calibrates(strategy) && worker->kept < options->calibrate_tasks)) {
 		*ret_unknown = true;
 		return true;
 	}

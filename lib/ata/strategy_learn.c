@@ -44,8 +44,8 @@ void iso_strategy_observe(struct iso_strategy *strategy, uint32_t worker,
 		return;
 	if (options->by_round && task->round != 0 && task->round != strategy->round)
 		return;
-	if (iso_strategy_calibrates(strategy) && at->seen < options->calibrate_tasks)
-		kept_of(strategy, worker)[at->seen] = time_s;
+	if (iso_strategy_calibrates(strategy) && at->kept < options->calibrate_tasks)
+		kept_of(strategy, worker)[at->kept++] = time_s;
 	at->seen++;
 	strategy->seen++;
 	if (strategy->drift != NULL)
@@ -62,7 +62,7 @@ void iso_strategy_calibrate(struct iso_strategy *strategy, uint32_t count)
 
 	assert(iso_strategy_calibrates(strategy));
 	for (uint32_t i = 0; i < count; i++)
-		if (strategy->workers[strategy->present[i]].seen < wanted)
+		if (strategy->workers[strategy->present[i]].kept < wanted)
 			return;
 	for (uint32_t i = 0; i < count; i++) {
 		const double *times = kept_of(strategy, strategy->present[i]);

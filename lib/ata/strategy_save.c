@@ -211,12 +211,17 @@ static bool options_of(struct iso_strategy *strategy, uint32_t worker, const uin
 		if (is_taken)
 			strategy->smoothed[worker] = smoothed;
 	}
+	uint32_t full = 0;
 	for (uint32_t i = 0; i < kept; i++) {
 		double time_s = get_time(&at, &valid);
 
+		/* They come one after the other, and no time is 0. */
+		full += full == i && time_s > 0;
 		if (is_taken)
 			strategy->kept[(size_t)worker * kept + i] = time_s;
 	}
+	if (is_taken)
+		strategy->workers[worker].kept = full;
 	if (strategy->drift != NULL) {
 		struct iso_ata_drift drift = { .up = get_deviations(&at, &valid) };
 

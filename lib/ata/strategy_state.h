@@ -10,10 +10,11 @@
 
 struct iso_strategy_worker {
 	struct iso_ata_samples samples;
-	uint64_t seen;	      /* times ever taken, faded or not */
+	uint64_t seen;	      /* times ever taken, faded or not; imported ones, too */
 	uint64_t given_round; /* the last one that gave it a task */
 	double rate_cpus;
 	double given_mean_s; /* OFTA; 0: none */
+	uint32_t kept;	     /* of calibrate_tasks */
 	uint32_t drifts;
 	bool present;
 	bool is_reopened; /* changed, and still of little score */

@@ -343,6 +343,50 @@ START_TEST(calibration_measures_the_largest_norms)
 }
 END_TEST
 
+/* A profile has a mean and a deviation, and no single times. */
+START_TEST(calibration_measures_nothing_that_is_imported)
+{
+	const struct iso_ata_options options = { .calibrate_tasks = 4, .explore_tasks = 20 };
+	struct iso_strategy *strategy = pupil_with(ISO_STRATEGY_ATA_EMPIRICAL, 6, &options);
+	struct iso_strategy *other = pupil_with(ISO_STRATEGY_ATA_EMPIRICAL, 6, &options);
+	uint32_t tasks[PUPILS];
+	uint8_t bytes[256];
+
+	for (uint32_t i = 0; i < PUPILS; i++)
+		pupil_teach(strategy, i, 100, i + 1);
+	for (int u = 0; u < 4; u++) {
+		pupil_allocate(strategy, 1 + (uint64_t)u, tasks);
+		ck_assert(!iso_strategy_calibrated(strategy));
+		/* In the middle, what a checkpoint says. */
+		if (u == 2) {
+			ck_assert_uint_le(iso_strategy_worker_bytes(strategy), sizeof(bytes));
+			for (uint32_t i = 0; i < PUPILS; i++) {
+				iso_strategy_save_worker(strategy, i, bytes);
+				ck_assert_ok(iso_strategy_restore_worker(other, i, bytes));
+			}
+		}
+		for (uint32_t i = 0; i < PUPILS; i++) {
+			ck_assert_uint_ge(tasks[i], 1);
+			pupil_observe(strategy, i, (i + 1) * (u % 2 == 0 ? 0.5 : 1.5));
+			if (u >= 2)
+				pupil_observe(other, i, (i + 1) * (u % 2 == 0 ? 0.5 : 1.5));
+		}
+	}
+	for (int i = 0; i < 2; i++) {
+		struct iso_strategy *at = i == 0 ? strategy : other;
+
+		pupil_allocate(at, 5, tasks);
+		ck_assert(iso_strategy_calibrated(at));
+		ck_assert_double_eq_tol(iso_strategy_width(at).alpha_s, 2 / log(2), 1e-9);
+		ck_assert_double_eq_tol(iso_strategy_width(at).eta, 0.5 / log(2), 1e-9);
+	}
+	/* As first tasks they do count. */
+	ck_assert(!iso_strategy_exploring(strategy));
+	free(strategy);
+	free(other);
+}
+END_TEST
+
 START_TEST(workers_that_are_alike_share_their_samples)
 {
 	struct iso_strategy *strategy =
@@ -522,6 +566,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, late_times_count_unless_by_round);
 	tcase_add_test(tcase, by_cost_what_is_learnt_is_time_over_cost);
 	tcase_add_test(tcase, calibration_measures_the_largest_norms);
+	tcase_add_test(tcase, calibration_measures_nothing_that_is_imported);
 	tcase_add_test(tcase, workers_that_are_alike_share_their_samples);
 	tcase_add_test(tcase, a_changed_worker_is_explored_anew_and_draws_not_all_tasks);
 	tcase_add_test(tcase, who_is_never_used_is_tried_now_and_then);
