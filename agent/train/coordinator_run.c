@@ -15,6 +15,9 @@
 /* It is not one worker's fault any more, and said once. */
 #define NOT_FINITE_MAX 100u
 
+/* What came too late was of no round that is still going on. */
+#define NO_ROUND UINT64_MAX
+
 /* A batch's worth of results: what it cost, and what the greedy rule would have paid. */
 static void close_batch(struct run *run)
 {
@@ -103,7 +106,7 @@ void run_result(struct run *run, uint64_t now_ns, uint32_t worker,
 		arrive(run, result, gradient, &done);
 		break;
 	case ISO_DISPATCH_LATE:
-		learn(run, worker, result, 0);
+		learn(run, worker, result, NO_ROUND);
 		ledger->late++;
 		break;
 	case ISO_DISPATCH_ABANDONED: ledger->abandoned++; break;

@@ -173,7 +173,7 @@ void iso_strategy_set_mean(struct iso_strategy *strategy, uint32_t worker, doubl
 struct iso_ata_task {
 	double time_s;
 	double cost;    /* relative size, for by_cost */
-	uint64_t round; /* the round whose task it was; 0: the current one */
+	uint64_t round; /* the round whose task it was; 0: the current one; UINT64_MAX: none */
 };
 
 /* Ignored unless time, or with by_cost time / cost, is one (iso_ata_time_valid()). */

@@ -251,6 +251,42 @@ START_TEST(naive_optimal_goes_on_with_the_fastest)
 }
 END_TEST
 
+/* Worker 0 comes back, and what it had had to do is somebody else's: how many times of it count. */
+static double late_times(const char *statistics)
+{
+	const float gradient[64] = { 0 };
+	struct iso_train_task tasks[64], late = { 0 };
+	struct iso_dispatch_order order;
+	char text[200];
+
+	snprintf(text, sizeof(text),
+		 "training { tasks-per-round = 3 start-after = 0s }\n"
+		 "allocation { strategy = ata %s }\nlease { first = 1s least = 1s }",
+		 statistics);
+	open_run(text);
+	while (run_next_order(run, now_ns, tasks, 64, &order))
+		late = order.worker == 0 ? tasks[0] : late;
+	struct iso_train_result result = {
+		.term = 1, .task = late.task, .attempt = 1, .worker = 0, .samples = 256,
+		.on_cpu_ns = 9 * MS, .wall_ns = 9 * MS, .loss = 1,
+	};
+	run_leave(run, now_ns, 0);
+	run_join(run, now_ns, 0, (struct iso_train_speed){ 1, 1000000 });
+	run_advance(run, now_ns);
+	run_result(run, now_ns, 0, &result, gradient);
+	ck_assert_uint_eq(run_worker_view(run, 0).ledger.late, 1);
+	double count = iso_strategy_samples(run->strategy, 0).count;
+	run = run_close(run);
+	return count;
+}
+
+START_TEST(late_times_are_not_learnt_by_round)
+{
+	ck_assert_double_eq(late_times(""), 1);
+	ck_assert_double_eq(late_times("statistics = by-round"), 0);
+}
+END_TEST
+
 /* 10 s a task: it is tried again after 20 of them, with one. */
 START_TEST(naive_optimal_notices_that_speeds_change)
 {
@@ -449,6 +485,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, what_the_start_refuses_is_refused_when_checked);
 	tcase_add_test(tcase, naive_optimal_goes_on_with_the_fastest);
 	tcase_add_test(tcase, naive_optimal_notices_that_speeds_change);
+	tcase_add_test(tcase, late_times_are_not_learnt_by_round);
 	tcase_add_test(tcase, tasks_of_different_size_stay_in_their_bounds);
 	suite_add_tcase(suite, tcase);
 	return suite;
