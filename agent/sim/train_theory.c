@@ -24,10 +24,12 @@ static int choose_by_theory(const struct train_world *world, const struct scenar
 	const struct iso_theory_problem problem = { scenario->theory.smoothness,
 						    scenario->theory.variance,
 						    scenario->theory.target, scenario->theory.gap };
+	bool has_batch = parameters->kind == ISO_METHOD_RENNALA ||
+			 parameters->kind == ISO_METHOD_MALENIA;
 	const struct iso_theory_setting setting = {
 		.kind = parameters->kind,
 		.workers = n,
-		.batch = parameters->batch,
+		.batch = has_batch ? 0 : parameters->batch,
 		/* Capped by an allocation, fast workers may have one gradient like all others. */
 		.harmonic_batch =
 			curve->allocation != 0 ? 1 : iso_theory_harmonic_batch(world->sorted, n),

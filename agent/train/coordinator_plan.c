@@ -50,13 +50,16 @@ static int choose(const struct cconf *conf, struct run_plan *plan, struct error 
 		.target = conf->theory.target,
 		.gap = conf->theory.gap,
 	};
+	bool has_batch = (plan->method == ISO_METHOD_RENNALA ||
+			  plan->method == ISO_METHOD_MALENIA) &&
+			 !conf->training.has_tasks_per_round;
 	const struct iso_theory_setting setting = {
 		.kind = plan->method,
 		.workers = conf->workers_count,
-		.batch = plan->batch,
+		.delay_max = plan->delay_max,
+		.batch = has_batch ? 0 : plan->batch,
 		.harmonic_batch = 1, /* always safe, and nothing is known of the workers yet */
 	};
-	bool has_batch = plan->method == ISO_METHOD_RENNALA || plan->method == ISO_METHOD_MALENIA;
 	struct iso_theory_choice choice;
 	enum iso_status status = iso_theory_choose(&problem, &setting, &choice);
 
@@ -64,7 +67,6 @@ static int choose(const struct cconf *conf, struct run_plan *plan, struct error 
 		return 0;
 	if (status != ISO_OK)
 		return error_set(reterr, -EINVAL, "theory: %s", iso_status_text(status));
-	has_batch = has_batch && !conf->training.has_tasks_per_round;
 	if (has_batch && choice.batch > ISO_TRAIN_TASKS_MAX)
 		return error_set(reterr, -EINVAL,
 				 "theory: method %s wants batches of %u, at most %u are possible: "

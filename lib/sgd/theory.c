@@ -32,11 +32,11 @@ static double batch_step(const struct iso_theory_problem *problem, double batch)
 	return fmin(1 / problem->smoothness, by_noise);
 }
 
-static void choose_ringmaster(const struct iso_theory_problem *problem,
+static void choose_ringmaster(const struct iso_theory_problem *problem, uint64_t given,
 			      struct iso_theory_choice *choice)
 {
 	double smoothness = problem->smoothness, target = problem->target;
-	double delay_max = noise_batch(problem, 1);
+	double delay_max = given > 0 ? (double)given : noise_batch(problem, 1);
 	double by_noise = target / (4 * smoothness * problem->variance);
 	double unit = smoothness * problem->gap / target;
 
@@ -66,13 +66,23 @@ static void choose_batch(const struct iso_theory_problem *problem, double batch,
 	choice->updates = ceil(24 * problem->smoothness * problem->gap / problem->target);
 }
 
-/* A batch that need not be as large as the noise asks: the step is smaller instead. */
+/* A batch that need not be as large as the noise asks: the step is smaller then. */
 static void choose_given_batch(const struct iso_theory_problem *problem, uint32_t batch,
 			       uint32_t averaged, struct iso_theory_choice *choice)
 {
 	choice->batch = batch;
 	choice->step = batch_step(problem, averaged);
 	choice->updates = ceil(4 * problem->gap / (choice->step * problem->target));
+}
+
+/* At least `least` gradients come together in any case. */
+static void choose_greedy(const struct iso_theory_problem *problem, uint32_t given, uint32_t least,
+			  struct iso_theory_choice *choice)
+{
+	if (given == 0)
+		choose_batch(problem, noise_batch(problem, least), choice);
+	else
+		choose_given_batch(problem, given, given > least ? given : least, choice);
 }
 
 enum iso_status iso_theory_choose(const struct iso_theory_problem *problem,
@@ -87,10 +97,12 @@ enum iso_status iso_theory_choose(const struct iso_theory_problem *problem,
 		return ISO_E_RANGE;
 	switch (setting->kind) {
 	case ISO_METHOD_RINGMASTER:
-	case ISO_METHOD_RINGMASTER_STOPS: choose_ringmaster(problem, &choice); break;
-	case ISO_METHOD_RENNALA: choose_batch(problem, noise_batch(problem, 1), &choice); break;
+	case ISO_METHOD_RINGMASTER_STOPS:
+		choose_ringmaster(problem, setting->delay_max, &choice);
+		break;
+	case ISO_METHOD_RENNALA: choose_greedy(problem, setting->batch, 1, &choice); break;
 	case ISO_METHOD_MALENIA:
-		choose_batch(problem, noise_batch(problem, setting->workers), &choice);
+		choose_greedy(problem, setting->batch, setting->workers, &choice);
 		break;
 	case ISO_METHOD_MINIBATCH:
 		if (setting->batch == 0)

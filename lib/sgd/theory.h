@@ -40,6 +40,9 @@ struct iso_theory_choice {
  * ringleader           gamma = min{1/(8 n L), eps B/(10 L sigma^2)}
  *			32 n L Delta / eps + 40 L Delta sigma^2 / (B eps^2) updates
  *
+ * With an R or S that is given gamma is as above for that one, and so are ringmaster's updates;
+ * those of rennala and malenia are as minibatch's, with the larger of S and n for malenia.
+ *
  * rennala, malenia, minibatch and sgd-ata have the constants of mini-batch SGD's usual
  * analysis with S gradients a step.  n is `workers`.  B is the least harmonic mean of the
  * table's counts, `harmonic_batch`: see iso_theory_harmonic_batch(); 1 is always safe.
@@ -51,7 +54,8 @@ struct iso_theory_choice {
 struct iso_theory_setting {
 	enum iso_method_kind kind;
 	uint32_t workers;      /* n >= 1 */
-	uint32_t batch;        /* minibatch: B >= 1 */
+	uint64_t delay_max;    /* ringmaster: R as it is given; 0: chosen */
+	uint32_t batch;        /* minibatch: B >= 1; rennala, malenia: S as given; 0: chosen */
 	double harmonic_batch; /* ringleader: B > 0 */
 };
 ISO_MUST_USE enum iso_status iso_theory_choose(const struct iso_theory_problem *problem,

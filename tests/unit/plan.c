@@ -96,6 +96,11 @@ START_TEST(theory_settles_what_the_file_does_not)
 	ck_assert_double_eq_tol(plan.step, 0.5 * 6 / 12, 1e-12);
 	planned(THEORY "training { method = rennala tasks-per-round = 4 }");
 	ck_assert_uint_eq(plan.batch, 4);
+	/* Steps that go with what the file says. */
+	ck_assert_double_eq_tol(plan.step, 0.5 * 4 / 12, 1e-12);
+	planned(THEORY "training { method = ringmaster delay-max = 20 }");
+	ck_assert_uint_eq(plan.delay_max, 20);
+	ck_assert_double_eq_tol(plan.step, 1.0 / (2 * 20 * 2), 1e-12);
 	/* Ringleader, B = 1: min{ 1/(8 n L), eps/(10 L sigma^2) }. */
 	planned(THEORY "training { method = ringleader }");
 	ck_assert_double_eq_tol(plan.step, 0.5 / 60, 1e-12);

@@ -11,15 +11,27 @@
 /* L = 2, sigma^2 = 0.5, eps = 0.2, Delta = 3: sigma^2/eps = 2.5, L Delta/eps = 30. */
 static const struct iso_theory_problem problem = { 2, 0.5, 0.2, 3 };
 
-static struct iso_theory_choice choose(enum iso_method_kind kind)
+static struct iso_theory_choice choose_given(enum iso_method_kind kind, uint32_t batch,
+					     uint64_t delay_max)
 {
 	struct iso_theory_setting setting = {
-		.kind = kind, .workers = 5, .batch = 10, .harmonic_batch = 1.5,
+		.kind = kind,
+		.workers = 5,
+		.delay_max = delay_max,
+		.batch = batch,
+		.harmonic_batch = 1.5,
 	};
 	struct iso_theory_choice choice;
 
 	ck_assert_ok(iso_theory_choose(&problem, &setting, &choice));
 	return choice;
+}
+
+static struct iso_theory_choice choose(enum iso_method_kind kind)
+{
+	bool has_batch = kind == ISO_METHOD_MINIBATCH || kind == ISO_METHOD_SGD_ATA;
+
+	return choose_given(kind, has_batch ? 10 : 0, 0);
 }
 
 #define EQUAL(a, b) ck_assert_double_eq_tol((a), (b), 1e-12)
@@ -58,6 +70,28 @@ START_TEST(rounds_are_as_in_their_theorems)
 	choice = choose(ISO_METHOD_SGD_ATA);
 	EQUAL(choice.step, 0.5);
 	ck_assert_uint_eq(choice.batch, 10);
+}
+END_TEST
+
+/* Where R or S is set by hand the steps are those that go with it. */
+START_TEST(steps_fit_what_is_given)
+{
+	/* R = 10: 1/(2*10*2) against 0.05; 8*10*30 + 2400 * 0.5. */
+	struct iso_theory_choice choice = choose_given(ISO_METHOD_RINGMASTER, 0, 10);
+
+	ck_assert_uint_eq(choice.delay_max, 10);
+	EQUAL(choice.step, 0.025);
+	EQUAL(choice.updates, 2400 + 1200);
+	/* S = 1: 0.2/2; 4*3/(0.1*0.2). */
+	choice = choose_given(ISO_METHOD_RENNALA, 1, 0);
+	ck_assert_uint_eq(choice.batch, 1);
+	EQUAL(choice.step, 0.1);
+	EQUAL(choice.updates, 600);
+	/* malenia waits for all 5: 0.2*5/2; with S = 2 as with 5. */
+	choice = choose_given(ISO_METHOD_MALENIA, 2, 0);
+	ck_assert_uint_eq(choice.batch, 2);
+	EQUAL(choice.step, 0.5);
+	EQUAL(choose_given(ISO_METHOD_MALENIA, 100, 0).step, 0.5);
 }
 END_TEST
 
@@ -169,6 +203,7 @@ Suite *test_suite(void)
 
 	tcase_add_test(tc, ringmaster_is_as_in_its_theorem);
 	tcase_add_test(tc, rounds_are_as_in_their_theorems);
+	tcase_add_test(tc, steps_fit_what_is_given);
 	tcase_add_test(tc, ringleader_is_as_in_its_theorem);
 	tcase_add_test(tc, without_noise_only_smoothness_counts);
 	tcase_add_test(tc, refuses_what_makes_no_sense);
