@@ -109,12 +109,19 @@ static const char *style_text(enum chart_style style)
 	return "";
 }
 
+/* What people call things: an underscore in it lowers nothing.  Labels may, as "x^2". */
+static void put_title(FILE *out, const char *title)
+{
+	gnuplot_quote(out, title);
+	fputs(" noenhanced", out);
+}
+
 static bool put_chart(FILE *out, const struct chart *chart)
 {
 	bool any = false;
 
 	fputs("set title ", out);
-	gnuplot_quote(out, chart->title);
+	put_title(out, chart->title);
 	fputs("\nset xlabel ", out);
 	gnuplot_quote(out, chart->x_label);
 	fputs("\nset ylabel ", out);
@@ -142,7 +149,7 @@ static bool put_chart(FILE *out, const struct chart *chart)
 			fputs("notitle", out);
 		} else {
 			fputs("title ", out);
-			gnuplot_quote(out, curve->title);
+			put_title(out, curve->title);
 		}
 		any = true;
 	}
@@ -166,7 +173,7 @@ int chart_draw(const char *path, const char *title, const struct chart *charts, 
 		return rc;
 	fputs("set grid\nset key outside below\nset bmargin 7\nset format xy '%.4g'\n", plot.out);
 	fprintf(plot.out, "set multiplot layout %zu,%zu title ", rows, columns);
-	gnuplot_quote(plot.out, title);
+	put_title(plot.out, title);
 	fputc('\n', plot.out);
 	for (size_t i = 0; i < count; i++)
 		all &= put_chart(plot.out, &charts[i]);

@@ -68,6 +68,33 @@ START_TEST(draws_what_can_be_drawn)
 }
 END_TEST
 
+/* A title is what somebody has called it, and no formula. */
+START_TEST(titles_are_drawn_as_they_are_written)
+{
+	struct chart_curve curve = curves[0];
+	struct chart titled = chart;
+	struct error error;
+	char text[1 << 16] = "";
+	FILE *in;
+
+	if (!has_gnuplot())
+		return;
+	curve.title = "a_curve^2";
+	titled.curves = &curve;
+	titled.count = 1;
+	titled.title = "a_chart@{x}";
+	ck_assert_msg(chart_draw(file, "all_of_{it}", &titled, 1, 1, &error) == 0, "%s",
+		      error.text);
+	in = fopen(file, "re");
+	ck_assert_ptr_nonnull(in);
+	ck_assert_uint_gt(fread(text, 1, sizeof(text) - 1, in), 1000);
+	fclose(in);
+	ck_assert_ptr_nonnull(strstr(text, "a_curve^2"));
+	ck_assert_ptr_nonnull(strstr(text, "a_chart@{x}"));
+	ck_assert_ptr_nonnull(strstr(text, "all_of_{it}"));
+}
+END_TEST
+
 START_TEST(says_that_there_is_nothing_to_draw)
 {
 	struct chart empty = chart;
@@ -107,6 +134,7 @@ Suite *test_suite(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, draws_what_can_be_drawn);
+	tcase_add_test(tcase, titles_are_drawn_as_they_are_written);
 	tcase_add_test(tcase, says_that_there_is_nothing_to_draw);
 	tcase_add_test(tcase, survives_without_gnuplot);
 	suite_add_tcase(suite, tcase);
