@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
+#include <cblas.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -67,6 +68,8 @@ int main(int argc, char **argv)
 		puts("isobar-sim " PACKAGE_VERSION);
 		return SIM_DONE;
 	}
+	/* With another number of threads BLAS adds up in another order, and a run is another one. */
+	openblas_set_num_threads(1);
 	for (size_t i = 0; i < COUNT(commands); i++)
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return commands[i].fn(argc - 1, argv + 1);

@@ -285,7 +285,7 @@ bin_PROGRAMS += %D%/isobar-sim
 	%D%/sim/track_scale.c \
 	%D%/sim/track_world.c \
 	%D%/sim/train.c
-%C%_isobar_sim_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+%C%_isobar_sim_CPPFLAGS = $(AM_CPPFLAGS) $(BLAS_CFLAGS) $(JANSSON_CFLAGS)
 %C%_isobar_sim_LDADD = $(agent_libs) $(BLAS_LIBS) $(ZLIB_LIBS)
 
 # Only these two compute: no BLAS in the enforcing daemon.

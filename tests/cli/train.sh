@@ -394,6 +394,18 @@ run "$sim" train ./parts --set data.overlap=0.2
 ends 1
 err 'isobar-sim: ./parts: section data: 37 samples cannot be split so among 4 workers'
 
+# Bit for bit, however many processors BLAS would like to use: from 400 features on it adds up
+# what each of them has.
+awk 'BEGIN { for (i = 0; i < 200; i++) { printf "%d", i % 2
+	for (j = 1; j <= 400; j++) printf " %d:%.3f", j, (i * j % 13) / 7
+	print "" } }' >wide
+for threads in 1 2; do
+	OPENBLAS_NUM_THREADS=$threads "$sim" train ./parts --json --set data.source=wide --set rounds=3 \
+		--set workers=2 --set data.overlap=0.5 --set data.model=mlp \
+		--set data.samples-per-task=64 >"threads$threads"
+done
+cmp -s threads1 threads2 || complain 'another number of threads of BLAS makes another run'
+
 run "$sim" train small --seeds 0
 ends 2
 err "isobar-sim: --seeds: '0' is no whole number from 1 to 1000"

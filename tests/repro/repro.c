@@ -4,6 +4,7 @@
 #include "tests/repro/repro.h"
 
 #include <assert.h>
+#include <cblas.h>
 #include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
@@ -230,6 +231,8 @@ int main(int argc, char **argv)
 	uint64_t began_ns = clock_now_ns();
 
 	parse(argc, argv, &repro);
+	/* The same run as that of isobar-sim: it depends on how BLAS adds up. */
+	openblas_set_num_threads(1);
 	printf("# %s: %s\n", repro_experiment.name, repro_experiment.about);
 	if (repro.full)
 		printf("%-66s %11s %11s %8s %7s\n", "", "published", "ours", "ratio", "within");
