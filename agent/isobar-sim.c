@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/base/output.h"
 #include "agent/conf/confutil.h"
 #include "agent/sim/sim.h"
 
@@ -55,7 +56,7 @@ static int unknown(const char *name)
 	return SIM_USAGE;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	if (argc < 2) {
 		fputs("isobar-sim: which command? see 'isobar-sim --help'\n", stderr);
@@ -68,10 +69,20 @@ int main(int argc, char **argv)
 		puts("isobar-sim " PACKAGE_VERSION);
 		return SIM_DONE;
 	}
-	/* With another number of threads BLAS adds up in another order, and a run is another one. */
+	/* With another number of threads BLAS adds up in another order: that is another run. */
 	openblas_set_num_threads(1);
 	for (size_t i = 0; i < COUNT(commands); i++)
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return commands[i].fn(argc - 1, argv + 1);
 	return unknown(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+	int status = run(argc, argv);
+
+	/* A failure has been told already, and says more. */
+	if (status == SIM_DONE && !output_finish("isobar-sim"))
+		return SIM_FAILED;
+	return status;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/base/output.h"
 #include "agent/conf/confutil.h"
 #include "lib/quantity.h"
 
@@ -246,7 +247,7 @@ static const struct ctl_command *find_command(const char *name)
 	return NULL;
 }
 
-static int run(const struct ctl *ctl, const char *given, int argc, char **argv)
+static int run_command(const struct ctl *ctl, const char *given, int argc, char **argv)
 {
 	if (argc == 0) {
 		usage(stderr);
@@ -268,7 +269,7 @@ static int run(const struct ctl *ctl, const char *given, int argc, char **argv)
 	return command->fn(ctl, argc - 1, argv + 1);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	static struct ctl ctl = { .run_directory = ISO_RUNDIR, .interval_ns = 1000000000 };
 	char given[256] = "";
@@ -287,5 +288,15 @@ int main(int argc, char **argv)
 			return CTL_USAGE;
 		given[n] = (char)option;
 	}
-	return run(&ctl, given, argc - optind, argv + optind);
+	return run_command(&ctl, given, argc - optind, argv + optind);
+}
+
+int main(int argc, char **argv)
+{
+	int status = run(argc, argv);
+
+	/* A failure has been told already, and says more. */
+	if (status == CTL_DONE && !output_finish("isobarctl"))
+		return CTL_FAILED;
+	return status;
 }

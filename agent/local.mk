@@ -29,6 +29,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/base/hostfacts.c %D%/base/hostfacts.h \
 	%D%/base/log.c %D%/base/log.h \
 	%D%/base/loop.c %D%/base/loop.h \
+	%D%/base/output.c %D%/base/output.h \
 	%D%/base/sandbox.c %D%/base/sandbox.h \
 	%D%/base/sandbox_calls.c %D%/base/sandbox_calls.h \
 	%D%/base/service.c %D%/base/service.h \

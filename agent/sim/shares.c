@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/base/gnuplot.h"
+#include "agent/base/output.h"
 #include "agent/sim/option.h"
 #include "agent/sim/sim.h"
 
@@ -250,6 +251,9 @@ static int run_all(const struct shares_options *opts, struct shares_run **ret_ru
 					return r;
 				shares_print_run(stdout, opts, &runs[count], count == 0);
 				*ret_count = ++count;
+				r = output_flush(reterr);
+				if (r < 0)
+					return r;
 			}
 	return 0;
 }

@@ -115,7 +115,6 @@ void shares_print_run(FILE *out, const struct shares_options *options, const str
 		print_json(out, run, options->timing);
 		break;
 	}
-	fflush(out);
 }
 
 void shares_print_end(FILE *out, const struct shares_options *options)

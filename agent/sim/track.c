@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "agent/base/gnuplot.h"
+#include "agent/base/output.h"
 #include "agent/sim/sim.h"
 
 static int run_all(const struct track_options *opts, struct track_run *runs, size_t *ret_count,
@@ -23,11 +24,13 @@ static int run_all(const struct track_options *opts, struct track_run *runs, siz
 		if (!opts->methods[method])
 			continue;
 		r = track_run(&world, method, &runs[*ret_count], reterr);
-		if (r < 0)
+		if (r < 0) {
 			(void)error_wrap(reterr, "%s", track_method_name(method));
-		else
-			track_print_run(stdout, &world, &runs[*ret_count], *ret_count == 0);
-		*ret_count += r == 0;
+			continue;
+		}
+		track_print_run(stdout, &world, &runs[*ret_count], *ret_count == 0);
+		++*ret_count;
+		r = output_flush(reterr);
 	}
 	track_print_end(stdout, opts);
 	track_world_close(&world);

@@ -157,7 +157,6 @@ void track_print_run(FILE *out, const struct track_world *world, const struct tr
 		print_json(out, run, world->options);
 		break;
 	}
-	fflush(out);
 }
 
 void track_print_end(FILE *out, const struct track_options *options)

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "agent/base/clock.h"
+#include "agent/base/output.h"
 #include "agent/sim/progress.h"
 #include "agent/sim/track.h"
 
@@ -266,7 +267,6 @@ static void print_row(FILE *out, const struct track_options *options, const stru
 		print_json(out, row, options->timing);
 		break;
 	}
-	fflush(out);
 }
 
 static void print_end(FILE *out, const struct track_options *options)
@@ -300,17 +300,19 @@ static int run_size(const struct track_options *options, FILE *out, struct row *
 				     .lambda2 = world.lambda2_known ? world.lambda2 : 0 };
 		set_limit(rows, *count, options->rounds);
 		r = run_field(&world, row, reterr);
-		if (r < 0)
+		if (r < 0) {
+			(void)error_wrap(reterr, "%s of %u nodes",
+					 network_names[options->network.kind],
+					 options->network.nodes);
 			break;
+		}
 		predict(rows, *count);
 		print_row(out, options, row, *count == 0);
 		(*count)++;
+		r = output_flush(reterr);
 	}
 	track_world_close(&world);
-	if (r < 0)
-		return error_wrap(reterr, "%s of %u nodes", network_names[options->network.kind],
-				  options->network.nodes);
-	return 0;
+	return r;
 }
 
 int track_scale(const struct track_options *options, FILE *out, struct error *reterr)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/base/gnuplot.h"
+#include "agent/base/output.h"
 #include "agent/sim/option.h"
 #include "agent/sim/sim.h"
 
@@ -133,6 +134,8 @@ static int run_seed(const struct scenario *scenario, const struct train_options 
 		train_print(stdout, opts->format, opts->timing, scenario, &results[*count],
 			    *count == 0);
 		++*count;
+		/* The next curve may take hours: not for nothing. */
+		r = output_flush(reterr);
 	}
 	train_close(world);
 	return r;

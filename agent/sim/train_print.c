@@ -183,7 +183,6 @@ void train_print(FILE *out, enum train_format format, bool timing, const struct 
 		print_json(out, result, timing);
 		break;
 	}
-	fflush(out);
 }
 
 void train_print_end(FILE *out, enum train_format format)

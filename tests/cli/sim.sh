@@ -44,6 +44,14 @@ run "$sim" shares --graph ring --nodes 64 --rounds 10
 ends 0
 grep -q '  >10 ' stdout || complain 'a run that was given up looks like one that was not'
 
+# Rows that nobody will see are none that were made.
+for full in 'shares --graph ring --nodes 8' 'graph --kind ring' 'track --rounds 4' \
+	'track --scale --graph exponential --nodes 8'; do
+	run sh -c "\"\$0\" $full >/dev/full" "$sim"
+	ends 1
+	err 'isobar-sim: standard output: No space left on device'
+done
+
 run "$sim" shares --graph grid --nodes 17
 ends 1
 err 'isobar-sim: grid of 17 nodes, seed 1: 17 nodes make no grid: it would be 1 times 17'

@@ -116,6 +116,14 @@ cures slow-down discount ata-pooled --set time=8000
 cures uneven-tasks cost-normalised as-measured --set rounds=500
 cures many-workers clustered ata-empirical --set rounds=2000
 
+# Half a table is no success, and the next curve is not computed for it.
+run sh -c '"$0" train small --csv >/dev/full' "$sim"
+ends 1
+err 'isobar-sim: standard output: No space left on device'
+run sh -c '"$0" list >/dev/full' "$sim"
+ends 1
+err 'isobar-sim: standard output: No space left on device'
+
 # What is set on the command line.
 run "$sim" train small --csv --set rounds=2 --set curve.gta.batch=1 --set group.3.mean=8 \
 	--set samples=1

@@ -27,6 +27,11 @@ for way in version --version -V; do
 	err ''
 done
 
+# What could not be said is no success.
+run sh -c '"$0" version >/dev/full' "$ctl"
+ends 1
+err 'isobarctl: standard output: No space left on device'
+
 run "$ctl" version --json
 ends 0
 out "{
