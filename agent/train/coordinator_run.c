@@ -12,8 +12,7 @@
 #include "lib/rng.h"
 #include "lib/sgd/step.h"
 
-/* It is not one worker's fault any more, and said once. */
-#define NOT_FINITE_MAX 100u
+#define NOT_FINITE_MAX 20u
 
 /* What came too late was of no round that is still going on. */
 #define NO_ROUND UINT64_MAX
@@ -75,6 +74,23 @@ static void learn(struct run *run, uint32_t worker, const struct iso_train_resul
 	    });
 }
 
+/* Said once, and not of what may be the fault of one worker among several. */
+static void note_not_finite(struct run *run, uint32_t worker)
+{
+	uint32_t count = run->not_finite_in_row + 1;
+
+	if (count == 1)
+		run->not_finite_first = worker;
+	bool is_any = worker != run->not_finite_first || run->here_count == 1;
+	if (count > NOT_FINITE_MAX || (count == NOT_FINITE_MAX && !is_any))
+		return;
+	run->not_finite_in_row = count;
+	if (count == NOT_FINITE_MAX)
+		log_error("step %llu: the last %u gradients are no numbers; the learning-rate "
+			  "may be too large",
+			  (unsigned long long)run_steps(run), NOT_FINITE_MAX);
+}
+
 void run_result(struct run *run, uint64_t now_ns, uint32_t worker,
 		const struct iso_train_result *result, const float *gradient)
 {
@@ -112,10 +128,7 @@ void run_result(struct run *run, uint64_t now_ns, uint32_t worker,
 	case ISO_DISPATCH_ABANDONED: ledger->abandoned++; break;
 	case ISO_DISPATCH_NOT_FINITE:
 		ledger->not_finite++;
-		if (++run->not_finite_in_row == NOT_FINITE_MAX)
-			log_error("step %llu: the last %u gradients are no numbers; the "
-				  "learning-rate may be too large",
-				  (unsigned long long)run_steps(run), NOT_FINITE_MAX);
+		note_not_finite(run, worker);
 		break;
 	case ISO_DISPATCH_OTHER_TERM: break;
 	}

@@ -61,7 +61,7 @@ struct run {
 	double *rates;		    /* ... of the workers: scratch */
 	struct iso_dispatch_task *ordered; /* ISO_TRAIN_TASKS_MAX */
 	uint64_t leases_expired_seen;
-	uint32_t not_finite_in_row;
+	uint32_t not_finite_in_row, not_finite_first; /* whose the first of them was */
 	uint32_t here_count, joined_count, given_up_count;
 	uint64_t first_join_ns; /* 0: nobody was here yet */
 

@@ -131,7 +131,7 @@ struct task_result compute(const struct lesson *lesson, struct desk *desk, const
 		    iso_model_add_penalty(&lesson->objective.model, params, result.gradient);
 	result.not_finite = done == total && !(isfinite(result.loss) &&
 					       iso_sgd_finite(result.gradient, params_count));
-	result.abandoned = done < total || result.not_finite;
+	result.abandoned = done < total;
 	if (result.abandoned) {
 		free(result.gradient);
 		result.gradient = NULL;

@@ -39,7 +39,7 @@ bool task_fits(const struct task *task, const struct lesson *lesson);
 struct task_result {
 	struct task task;
 	bool abandoned;	 /* stopped on the way: only the times count */
-	bool not_finite; /* abandoned for that: loss or gradient are no numbers */
+	bool not_finite; /* loss or gradient are no numbers: whole, and of no use */
 	uint64_t on_cpu_ns;
 	uint64_t wall_ns;
 	double loss;

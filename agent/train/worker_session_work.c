@@ -116,12 +116,12 @@ static int send_result(struct session *session, const struct task_result *result
 }
 
 /*
- * What diverges, or is wrong, gives no numbers time and again: after a while
- * the coordinator is told, and asked again later.
+ * What diverges, or is wrong, gives no numbers time and again: the coordinator hears
+ * of each, so that nobody waits for it, and after a while it is asked again later.
  */
 static void watch_numbers(struct session *session, const struct task_result *result)
 {
-	if (!result->abandoned)
+	if (!result->abandoned && !result->not_finite)
 		session->not_finite = 0;
 	if (!result->not_finite || session->not_finite >= NOT_FINITE_MAX)
 		return;
@@ -154,7 +154,7 @@ void session_send_results(struct session *session)
 		}
 		if (r < 0)
 			session->dropped++;
-		else if (!result.abandoned)
+		else if (!result.abandoned && !result.not_finite)
 			session->tasks_done++;
 		watch_numbers(session, &result);
 		free(result.gradient);

@@ -195,6 +195,36 @@ START_TEST(a_worker_with_other_data_is_refused)
 }
 END_TEST
 
+/* The workers' numbers are none, which is said at once: no lease ends before the test must. */
+START_TEST(a_run_that_diverges_says_so)
+{
+	char data[128], more[400];
+
+	write_csv("data.csv", SUMS);
+	snprintf(data, sizeof(data), "%s/data.csv,label=target", cluster.folder);
+	snprintf(cluster.data, sizeof(cluster.data), "%s", data);
+	snprintf(more, sizeof(more),
+		 "data = \"%s\"\nlease { first = 300s least = 300s }\n"
+		 "training { model = linear samples-per-task = 32 tasks-per-round = 6\n"
+		 "learning-rate = 1000 }\n",
+		 data);
+	cluster_configure(&cluster, more);
+	cluster_start_coordinator(&cluster, NULL);
+	cluster_start_workers(&cluster);
+	for (unsigned ms = 0; strstr(cluster_said(&cluster, "coordinator.log"),
+				     "the learning-rate may be too large") == NULL;
+	     ms += 20) {
+		ck_assert_msg(ms < CLUSTER_WAIT_MS, "the coordinator said:\n%s",
+			      cluster_said(&cluster, "coordinator.log"));
+		usleep(20000);
+	}
+	json_t *status = cluster_status(&cluster);
+	json_t *counters = json_object_get(status, "counters");
+	ck_assert_int_ge(json_integer_value(json_object_get(counters, "not_finite")), 20);
+	json_decref(status);
+}
+END_TEST
+
 START_TEST(heart_scale_is_learnt_as_well_as_by_liblinear)
 {
 	if (access(HEART, R_OK) != 0)
@@ -216,6 +246,7 @@ Suite *test_suite(void)
 	tcase_add_loop_test(tcase, classes_of_libsvm_text_are_learnt, 0, MODELS);
 	tcase_add_test(tcase, values_of_csv_are_learnt);
 	tcase_add_test(tcase, a_worker_with_other_data_is_refused);
+	tcase_add_test(tcase, a_run_that_diverges_says_so);
 	tcase_add_test(tcase, heart_scale_is_learnt_as_well_as_by_liblinear);
 	suite_add_tcase(suite, tcase);
 	return suite;

@@ -84,8 +84,8 @@ static void *compute_some(void *argument)
 		struct task_result result =
 		    compute(&lesson, &desk, &(struct task){ .task = i, .seed = i, .samples = 20 },
 			    point, &clock, never, NULL);
-		if (result.abandoned)
-			_exit(result.not_finite ? 101 : 102);
+		if (result.abandoned || result.not_finite)
+			_exit(result.abandoned ? 102 : 101);
 		free(result.gradient);
 	}
 	desk_close(&desk);
@@ -251,7 +251,7 @@ START_TEST(what_a_task_does_is_said_before_its_process_ends)
 }
 END_TEST
 
-START_TEST(numbers_that_are_none_are_not_sent)
+START_TEST(numbers_that_are_none_are_marked)
 {
 	/* The third task of the ten. */
 	ck_assert_int_eq(run("hostile", "not-a-number:2").status, 101);
@@ -445,7 +445,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_good_task_computes);
 	tcase_add_loop_test(tcase, what_a_task_does_is_said_before_its_process_ends, 0,
 			    (int)COUNT(faults));
-	tcase_add_test(tcase, numbers_that_are_none_are_not_sent);
+	tcase_add_test(tcase, numbers_that_are_none_are_marked);
 	tcase_add_loop_test(tcase, what_is_no_task_is_refused_and_said, 0, (int)COUNT(unusable));
 	tcase_add_loop_test(tcase, a_task_that_does_not_fit_the_data_says_so, 0,
 			    (int)COUNT(refusals));

@@ -107,17 +107,22 @@ static void open_host(unsigned index, const char *data, const char *file)
 	ck_assert_msg(host_open(&config, &hosts[index], &error) == 0, "%s", error.text);
 }
 
-static void configure(const char *data, const char *more)
+static void configure_leases(const char *data, const char *more, const char *least)
 {
 	char text[1000], worker[256];
 
 	scene_worker_path(worker, sizeof(worker));
 	snprintf(text, sizeof(text),
 		 "data = %s\n"
-		 "lease { least = 300ms }\n"
+		 "lease { first = 60s least = %s }\n"
 		 "training { model = user task = %s task-limit = 1s executable = %s %s }\n",
-		 data, task, worker, more);
+		 data, least, task, worker, more);
 	cluster_configure(&cluster, text);
+}
+
+static void configure(const char *data, const char *more)
+{
+	configure_leases(data, more, "300ms");
 }
 
 static double steps(void)
@@ -191,16 +196,27 @@ START_TEST(a_crash_does_no_harm_whatever_the_method)
 }
 END_TEST
 
+/* One whose tasks others can do, and those that wait for each worker or for none. */
+static const char *const takers[] = { "minibatch", "malenia", "ringleader", "ringmaster" };
+
+/* No lease is waited for: none ends before the test must. */
 START_TEST(a_worker_without_numbers_rests_and_the_run_goes_on)
 {
+	char more[160];
+
 	task_file("hostile", "not-a-number:20@birch", task);
-	configure(cluster.folder, "samples-per-task = 16 learning-rate = 0.1");
+	snprintf(more, sizeof(more), "samples-per-task = 16 learning-rate = 0.05 method = %s",
+		 takers[_i]);
+	configure_leases(cluster.folder, more, "60s");
 	start_all(cluster.folder);
 	wait_for(strstr(cluster_said(&cluster, "coordinator.log"),
 			"losses or gradients are not finite") != NULL);
 	double before = steps();
 	wait_for(steps() >= before + 20);
 	ck_assert_int_eq(host_status(hosts[BIRCH]).restarts, 0);
+	ck_assert_double_gt(cluster_worker_number(&cluster, BIRCH, "not_finite"), 0);
+	/* It is that worker, not the step. */
+	ck_assert_ptr_null(strstr(cluster_said(&cluster, "coordinator.log"), "learning-rate"));
 	wait_for(cluster_number(&cluster, "test_loss") < SCENE_FEATURES * 0.2);
 }
 END_TEST
@@ -351,7 +367,8 @@ Suite *test_suite(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, a_fault_ends_one_worker_and_the_run_goes_on, 0, COUNT(faults));
 	tcase_add_loop_test(tcase, a_crash_does_no_harm_whatever_the_method, 0, COUNT(methods));
-	tcase_add_test(tcase, a_worker_without_numbers_rests_and_the_run_goes_on);
+	tcase_add_loop_test(tcase, a_worker_without_numbers_rests_and_the_run_goes_on, 0,
+			    COUNT(takers));
 	tcase_add_test(tcase, a_worker_with_another_file_is_not_taken);
 	tcase_add_test(tcase, training_goes_on_without_evaluations);
 	tcase_add_test(tcase, a_worker_in_an_endless_task_can_be_ended);
