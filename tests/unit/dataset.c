@@ -198,26 +198,84 @@ START_TEST(tiny_files_load_and_are_measured_right)
 }
 END_TEST
 
-START_TEST(damaged_gzip_is_named)
+/* The images as a gzip'd file; how many bytes. */
+static size_t gzip_images(uint8_t bytes[256])
 {
-	uint8_t bytes[256];
-
 	gzFile file = gzopen(images, "wbe");
+
 	ck_assert_int_gt(gzwrite(file, image_bytes, sizeof(image_bytes)), 0);
 	ck_assert_int_eq(gzclose(file), Z_OK);
 	FILE *in = fopen(images, "rbe");
-	size_t size = fread(bytes, 1, sizeof(bytes), in);
+	size_t size = fread(bytes, 1, 256, in);
 	fclose(in);
-	put(images, bytes, size - 9);
-	check_refused(images, "offset", "gzip");
-	put(images, bytes, size);
+	return size;
+}
+
+static void must_load(void)
+{
 	struct dataset dataset;
 	struct error error;
-	ck_assert_int_eq(dataset_idx_load(images, labels, &dataset, &error), 0);
+
+	ck_assert_msg(dataset_idx_load(images, labels, &dataset, &error) == 0, "%s", error.text);
+	ck_assert_mem_eq(dataset.pixels, image_bytes + 16, 12);
 	dataset_close(&dataset);
+}
+
+/* Offsets are those of the file as it is stored. */
+START_TEST(damaged_gzip_is_named)
+{
+	uint8_t bytes[256], twice[512] = { 0 };
+	size_t size = gzip_images(bytes);
+	char offset[32];
+
+	for (size_t cut = 2; cut < size; cut++) {
+		snprintf(offset, sizeof(offset), "offset %zu: ", cut);
+		put(images, bytes, cut);
+		check_refused(images, offset, ": gzip data is cut off");
+	}
+	put(images, bytes, size);
+	must_load();
 	bytes[size - 6] ^= 1; /* its checksum */
 	put(images, bytes, size);
-	check_refused(images, "offset", "gzip");
+	snprintf(offset, sizeof(offset), "offset %zu: ", size - 4);
+	check_refused(images, offset, ": damaged gzip data: incorrect data check");
+	bytes[size - 6] ^= 1;
+	bytes[2] = 7; /* the method */
+	put(images, bytes, size);
+	check_refused(images, "offset", ": damaged gzip data: unknown compression method");
+	bytes[2] = 8;
+
+	/* Zeros may follow, and nothing else. */
+	memcpy(twice, bytes, size);
+	put(images, twice, size + 100);
+	must_load();
+	for (size_t behind = 0; behind < 2; behind++) {
+		twice[size + behind] = 'x';
+		put(images, twice, size + behind + 1);
+		snprintf(offset, sizeof(offset), "offset %zu: ", size + behind);
+		check_refused(images, offset, ": bytes behind the gzip data");
+		twice[size + behind] = 0;
+	}
+}
+END_TEST
+
+/* As gzip makes one file of two. */
+START_TEST(gzip_of_several_members_is_read_on)
+{
+	uint8_t bytes[256];
+	gzFile file = gzopen(images, "wbe");
+
+	ck_assert_int_eq(gzwrite(file, image_bytes, 20), 20);
+	ck_assert_int_eq(gzclose(file), Z_OK);
+	file = gzopen(images, "abe");
+	ck_assert_int_eq(gzwrite(file, image_bytes + 20, 8), 8);
+	ck_assert_int_eq(gzclose(file), Z_OK);
+	must_load();
+	FILE *in = fopen(images, "rbe");
+	size_t size = fread(bytes, 1, 256, in);
+	fclose(in);
+	put(images, bytes, size - 3);
+	check_refused(images, "offset", "gzip data is cut off");
 }
 END_TEST
 
@@ -254,6 +312,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, damage_is_named_with_file_offset_and_reason);
 	tcase_add_test(tcase, tiny_files_load_and_are_measured_right);
 	tcase_add_test(tcase, damaged_gzip_is_named);
+	tcase_add_test(tcase, gzip_of_several_members_is_read_on);
 	tcase_add_test(tcase, fashion_mnist_is_what_it_should_be);
 	suite_add_tcase(suite, tcase);
 	return suite;
