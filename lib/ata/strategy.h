@@ -245,8 +245,4 @@ void iso_strategy_save_worker(const struct iso_strategy *strategy, uint32_t work
 ISO_MUST_USE enum iso_status iso_strategy_restore_worker(struct iso_strategy *strategy,
 							 uint32_t worker, const uint8_t *bytes);
 
-/* The generator alone. */
-uint64_t iso_strategy_rng(const struct iso_strategy *strategy);
-void iso_strategy_restore_rng(struct iso_strategy *strategy, uint64_t state);
-
 #endif

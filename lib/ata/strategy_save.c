@@ -269,13 +269,3 @@ enum iso_status iso_strategy_restore_worker(struct iso_strategy *strategy, uint3
 	(void)options_of(strategy, worker, at, true);
 	return ISO_OK;
 }
-
-uint64_t iso_strategy_rng(const struct iso_strategy *strategy)
-{
-	return strategy->rng.state;
-}
-
-void iso_strategy_restore_rng(struct iso_strategy *strategy, uint64_t state)
-{
-	strategy->rng.state = state;
-}

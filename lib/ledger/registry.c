@@ -105,17 +105,6 @@ bool iso_registry_edge_alive(const struct iso_registry *registry,
 	       !iso_registry_end_void(registry, &edge->end[1]);
 }
 
-struct iso_registry_end *iso_registry_widow(struct iso_registry *registry,
-					    struct iso_registry_edge *edge)
-{
-	bool dead[2] = { iso_registry_end_void(registry, &edge->end[0]),
-			 iso_registry_end_void(registry, &edge->end[1]) };
-
-	if (dead[0] == dead[1])
-		return NULL;
-	return &edge->end[dead[0] ? 1 : 0];
-}
-
 struct iso_registry_end *iso_registry_end_of(struct iso_registry *registry, uint32_t node,
 					     uint32_t gen, uint32_t peer, uint32_t peer_gen)
 {

@@ -59,10 +59,6 @@ static inline bool iso_registry_room_for_edges(const struct iso_registry *regist
 bool iso_registry_edge_alive(const struct iso_registry *registry,
 			     const struct iso_registry_edge *edge);
 
-/* The end that lives, if the other one does not; NULL otherwise. */
-struct iso_registry_end *iso_registry_widow(struct iso_registry *registry,
-					    struct iso_registry_edge *edge);
-
 /* node's end of its edge to peer, of these lives; NULL: none. */
 struct iso_registry_end *iso_registry_end_of(struct iso_registry *registry, uint32_t node,
 					     uint32_t gen, uint32_t peer, uint32_t peer_gen);

@@ -134,7 +134,6 @@ double iso_field_share(const struct iso_field *field, uint32_t node);
 double iso_field_price(const struct iso_field *field, uint32_t node);
 const double *iso_field_y(const struct iso_field *field, uint32_t node);
 const double *iso_field_z(const struct iso_field *field, uint32_t node);
-const double *iso_field_gradient(const struct iso_field *field, uint32_t node);
 bool iso_field_is_dropped(const struct iso_field *field, uint32_t node);
 
 /* x: the sum of costs without penalties, and how far above the best within the boxes, relatively.

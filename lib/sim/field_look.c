@@ -37,12 +37,6 @@ const double *iso_field_z(const struct iso_field *field, uint32_t node)
 	return field_at(field->z, field, node);
 }
 
-const double *iso_field_gradient(const struct iso_field *field, uint32_t node)
-{
-	assert(node < field->nodes);
-	return field_at(field->gradient, field, node);
-}
-
 bool iso_field_is_dropped(const struct iso_field *field, uint32_t node)
 {
 	assert(node < field->nodes);

@@ -388,12 +388,6 @@ double iso_swarm_cost(const struct iso_swarm *swarm)
 	return cost;
 }
 
-int64_t iso_swarm_share(const struct iso_swarm *swarm, uint32_t node)
-{
-	assert(node < swarm->count);
-	return swarm->nodes[node].share_ucpu;
-}
-
 uint64_t iso_swarm_digest(const struct iso_swarm *swarm)
 {
 	uint64_t digest = swarm->count;

@@ -69,8 +69,6 @@ void iso_swarm_counts(const struct iso_swarm *swarm, struct iso_swarm_counts *re
 /* Sum of the costs of what is enforced. */
 double iso_swarm_cost(const struct iso_swarm *swarm);
 
-int64_t iso_swarm_share(const struct iso_swarm *swarm, uint32_t node);
-
 /* Of all shares: equal if and only if they are, for all practical purposes. */
 uint64_t iso_swarm_digest(const struct iso_swarm *swarm);
 

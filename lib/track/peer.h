@@ -181,10 +181,4 @@ uint64_t iso_peer_round(const struct iso_peer *peer);
 const double *iso_peer_model(const struct iso_peer *peer);
 const double *iso_peer_tracked(const struct iso_peer *peer);
 
-/* The own estimates that neighbours calculate with, y's and then z's, 2 m. */
-const double *iso_peer_estimate(const struct iso_peer *peer);
-
-/* A neighbour's, as this node has it: equal to the above bit for bit when both are at rest. */
-const double *iso_peer_heard(const struct iso_peer *peer, uint32_t neighbour);
-
 #endif

@@ -96,14 +96,3 @@ const double *iso_peer_tracked(const struct iso_peer *peer)
 {
 	return peer->z;
 }
-
-const double *iso_peer_estimate(const struct iso_peer *peer)
-{
-	return peer->estimate;
-}
-
-const double *iso_peer_heard(const struct iso_peer *peer, uint32_t neighbour)
-{
-	assert(neighbour < peer->config.neighbour_count);
-	return peer->edges[neighbour].heard;
-}
