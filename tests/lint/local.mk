@@ -1,5 +1,6 @@
 # Rules that a person would otherwise have to remember.
 lint_tests = \
+	%D%/bootstrap.sh \
 	%D%/foreign.sh \
 	%D%/hardening.sh \
 	%D%/layers.sh \
