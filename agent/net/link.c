@@ -310,6 +310,21 @@ void link_remove(struct link *link, uint32_t neighbour)
 		(void)set_allow_list(link, NULL, NULL);
 }
 
+/*
+ * What libzmq's thread has sent it tells in commands, which a send takes in no more often than
+ * about once a millisecond: until then the line seems full.  Asking for events takes them in.
+ */
+static bool send_part(void *socket, const struct link_part *part, int flags)
+{
+	int events = 0;
+	size_t size = sizeof(events);
+
+	if (zmq_send(socket, part->bytes, part->size, flags) >= 0)
+		return true;
+	return zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size) == 0 &&
+	       (events & ZMQ_POLLOUT) != 0 && zmq_send(socket, part->bytes, part->size, flags) >= 0;
+}
+
 int link_send_parts(struct link *link, uint32_t neighbour, const struct link_part *parts,
 		    unsigned count)
 {
@@ -326,7 +341,7 @@ int link_send_parts(struct link *link, uint32_t neighbour, const struct link_par
 		int flags = ZMQ_DONTWAIT | (i + 1 < count ? ZMQ_SNDMORE : 0);
 
 		assert(parts[i].size <= link->limits.message_bytes_max);
-		to->is_failing = zmq_send(to->socket, parts[i].bytes, parts[i].size, flags) < 0;
+		to->is_failing = !send_part(to->socket, &parts[i], flags);
 	}
 	if (!to->is_failing) {
 		link->counters.sent++;

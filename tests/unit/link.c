@@ -241,21 +241,18 @@ static bool on_long_message(void *context, uint32_t neighbour, const struct link
 	return true;
 }
 
-static void open_long_end(struct end *end, const struct end *one)
+/* As config says where it says something, with one neighbour. */
+static void open_beside(struct end *end, const struct end *one, struct link_config config)
 {
 	const struct link_neighbour neighbour = {
 		.name = "one", .address = one->address, .public_key = one->keys.public_key
 	};
-	const struct link_config config = {
-		.listen = end->address,
-		.keys = &end->keys,
-		.limits = { .message_bytes_max = LONG_BYTES, .queue_messages = LONG_MESSAGES },
-		.neighbours = &neighbour,
-		.neighbour_count = 1,
-		.down_after_ns = S_NS,
-		.parts_fn = on_long_message,
-	};
 
+	config.listen = end->address;
+	config.keys = &end->keys;
+	config.neighbours = &neighbour;
+	config.neighbour_count = 1;
+	config.down_after_ns = S_NS;
 	ends_open_as(end, &config);
 }
 
@@ -283,9 +280,14 @@ static bool all_long_came(void)
 
 START_TEST(with_a_queue_long_messages_in_parts_all_arrive_in_order)
 {
+	const struct link_config config = {
+		.limits = { .message_bytes_max = LONG_BYTES, .queue_messages = LONG_MESSAGES },
+		.parts_fn = on_long_message,
+	};
+
 	long_count = long_sent = 0;
-	open_long_end(&ends.a, &ends.b);
-	open_long_end(&ends.b, &ends.a);
+	open_beside(&ends.a, &ends.b, config);
+	open_beside(&ends.b, &ends.a, config);
 	ck_assert(ends_run_until(all_long_came, send_long, GIVE_UP_NS));
 	ck_assert_uint_eq(link_counters(ends.a.link).sent, LONG_MESSAGES);
 	ck_assert_uint_eq(link_counters(ends.b.link).received, LONG_MESSAGES);
@@ -309,27 +311,63 @@ static bool is_line_full(void)
 
 START_TEST(a_line_that_is_full_takes_no_more)
 {
-	struct link_limits limits = { .message_bytes_max = 16, .queue_messages = 2 };
-	const struct link_neighbour neighbour = {
-		.name = "b", .address = ends.b.address, .public_key = ends.b.keys.public_key
-	};
-	struct link_config config = {
-		.listen = ends.a.address,
-		.keys = &ends.a.keys,
-		.limits = limits,
-		.neighbours = &neighbour,
-		.neighbour_count = 1,
-		.down_after_ns = S_NS,
+	const struct link_config config = {
+		.limits = { .message_bytes_max = 16, .queue_messages = 2 },
 		.fn = ends_on_message,
 		.context = &ends.a.got,
 	};
 
 	line_accepted = 0;
 	ends_open(&ends.b, true, &ends.a, NULL);
-	ends_open_as(&ends.a, &config);
+	open_beside(&ends.a, &ends.b, config);
 	ck_assert(ends_run_until(is_line_full, fill_line, GIVE_UP_NS));
 	/* Faster than anything is sent, and yet not all were taken. */
 	ck_assert_uint_lt(line_accepted, 100000);
+}
+END_TEST
+
+#define TURNS 1000u
+
+static unsigned turns, turns_refused;
+static bool turns_begun;
+
+/* Nothing of what was sent before is waiting any more. */
+static bool on_turn(void *context, uint32_t neighbour, const uint8_t *bytes, size_t size)
+{
+	(void)context;
+	(void)neighbour;
+	(void)bytes;
+	(void)size;
+	if (++turns < TURNS)
+		turns_refused += link_send(ends.a.link, 0, "ok", 2) < 0;
+	return true;
+}
+
+static void send_first(void)
+{
+	if (!turns_begun)
+		turns_begun = link_send(ends.a.link, 0, "ok", 2) == 0;
+}
+
+static bool turns_are_over(void)
+{
+	return turns >= TURNS || turns_refused > 0;
+}
+
+/* However fast one is after the other: what has arrived does not wait in line. */
+START_TEST(a_line_whose_messages_have_arrived_is_not_full)
+{
+	const struct link_config config = {
+		.limits = { .message_bytes_max = 16, .queue_messages = 2 },
+		.fn = on_turn,
+	};
+
+	turns = turns_refused = 0;
+	turns_begun = false;
+	open_beside(&ends.a, &ends.b, config);
+	open_beside(&ends.b, &ends.a, config);
+	ck_assert(ends_run_until(turns_are_over, send_first, GIVE_UP_NS));
+	ck_assert_msg(turns_refused == 0, "message %u finds a full line", turns);
 }
 END_TEST
 
@@ -351,6 +389,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_node_alone_needs_no_address);
 	tcase_add_test(tcase, with_a_queue_long_messages_in_parts_all_arrive_in_order);
 	tcase_add_test(tcase, a_line_that_is_full_takes_no_more);
+	tcase_add_test(tcase, a_line_whose_messages_have_arrived_is_not_full);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
