@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/base/clock.h"
@@ -81,7 +82,10 @@ static int parse_options(int argc, char **argv, struct options *ret_options)
 		{ "report", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },	    { 0 },
 	};
-	struct options options = { .file = DEFAULT_FILE };
+	struct options options = {
+		.file = DEFAULT_FILE,
+		.run.term_min = (uint64_t)time(NULL),
+	};
 	int option;
 
 	while ((option = getopt_long(argc, argv, "f:nhV", table, NULL)) >= 0) {

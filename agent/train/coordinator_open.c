@@ -217,12 +217,13 @@ static int open_all(struct run *run, struct run_options options, struct error *r
 		r = lock_state(run, reterr);
 	if (r < 0)
 		return r;
-	run->term = 1;
+	run->term = options.term_min > 0 ? options.term_min : 1;
 	r = checkpoint_read(run->conf->state_directory, &from, reterr);
 	bool is_found = r == 0;
 	if ((r == -ENOENT && !options.resume) || (r < 0 && options.restart))
 		r = 0;
-	if (is_found) /* Also of one begun anew, so that the last orders are not taken for ours. */
+	/* Also of one begun anew, so that the last orders are not taken for ours. */
+	if (is_found && run->term <= from.term)
 		run->term = from.term + 1;
 	if (r == 0)
 		r = open_parts(run, is_found && !options.restart ? &from : NULL, reterr);

@@ -39,6 +39,12 @@ int run_check(const struct cconf *conf, struct error *reterr);
  */
 struct run_options {
 	bool resume, restart;
+	/*
+	 * Of this start's term.  Larger at each one, as the time is, so that no term
+	 * comes again where the checkpoint is gone, or is an older copy: workers of the
+	 * other one may still be there.
+	 */
+	uint64_t term_min;
 };
 int run_open(const struct cconf *conf, const struct dataset *test, struct run_options options,
 	     struct run **ret_run, struct error *reterr);

@@ -174,8 +174,9 @@ static void on_bye(struct session *session, const struct iso_train_bye *bye, uin
 				  (unsigned long long)(REFUSED_RETRY_NS / ISO_NS_PER_S));
 		break;
 	case ISO_TRAIN_UNKNOWN:
-		/* It has restarted.  A late one, after the new welcome, is void. */
-		if (session->joined && bye->term == session->welcome.term)
+		/* It has restarted.  A late one, soon after the new welcome, is void. */
+		if (session->joined && bye->term == session->welcome.term &&
+		    now_ns - session->since_ns < session->welcome.ping_ns)
 			return;
 		retry_ns = 0;
 		if (session->joined)

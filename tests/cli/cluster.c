@@ -147,6 +147,7 @@ void cluster_start_coordinator(struct cluster *cluster, const char *option)
 	snprintf(report, sizeof(report), "%s/report.json", cluster->folder);
 	program_path("isobar-coordinator", path);
 	cluster->coordinator = start(cluster, path, "coordinator", arguments);
+	cluster->starts++;
 }
 
 const char *const *cluster_worker_arguments(struct cluster *cluster, unsigned index,

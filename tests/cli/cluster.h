@@ -19,6 +19,7 @@ struct cluster {
 	char endpoint[64];
 	char data[160]; /* the workers'; Fashion-MNIST unless a test says otherwise */
 	pid_t coordinator;
+	unsigned starts; /* of the coordinator */
 	pid_t workers[CLUSTER_WORKERS];
 };
 

@@ -212,11 +212,12 @@ static void check_waste(const json_t *status)
 }
 
 /* What must hold of each status, whatever happens. */
-static void check(const struct combination *combination, const json_t *status)
+static void check(const struct course *course, const json_t *status)
 {
+	const struct combination *combination = course->combination;
 	const json_t *tasks = json_object_get(status, "tasks");
-	/* Those that are over, the one that is open, and in each term before one that was cut. */
-	double rounds = course_number(status, "rounds") + course_number(status, "term");
+	/* Those that are over, the one that is open, and in each start before one that was cut. */
+	double rounds = course_number(status, "rounds") + course->crew.cluster.starts;
 	double most = (COURSE_BATCH + combination->extra) * rounds, allotted = 0;
 
 	check_fates(status);
@@ -242,7 +243,7 @@ json_t *course_look(struct course *course)
 		usleep(20000);
 		status = cluster_status(&course->crew.cluster);
 	}
-	check(course->combination, status);
+	check(course, status);
 	crew_listen(&course->crew);
 	return status;
 }
@@ -254,7 +255,7 @@ json_t *course_end(struct course *course)
 	ck_assert_int_eq(kill(cluster->coordinator, SIGTERM), 0);
 	ck_assert_int_eq(cluster_wait(&cluster->coordinator), 0);
 	json_t *report = cluster_load(cluster, "report.json");
-	check(course->combination, report);
+	check(course, report);
 	return report;
 }
 

@@ -75,7 +75,7 @@ START_TEST(a_killed_coordinator_goes_on_where_its_checkpoint_is)
 		crew_start(crew, i, COURSE_SHARE_UCPU);
 	course_goes_on(course, 15 * COURSE_BATCH, "with all three");
 	json_t *status = course_look(course);
-	double used = course_used(status);
+	double used = course_used(status), term = course_number(status, "term");
 	json_decref(status);
 	write_checkpoint();
 	course_goes_on(course, 3 * COURSE_BATCH, "after the checkpoint");
@@ -93,7 +93,7 @@ START_TEST(a_killed_coordinator_goes_on_where_its_checkpoint_is)
 	ck_assert_uint_le(differences(before, after, size_before), 2);
 	free(before);
 	free(after);
-	ck_assert_double_eq(course_number(status, "term"), 2);
+	ck_assert_double_gt(course_number(status, "term"), term);
 	ck_assert_double_ge(course_used(status), used);
 	used = course_used(status);
 	json_decref(status);

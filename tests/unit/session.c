@@ -413,12 +413,32 @@ START_TEST(one_that_was_told_to_say_hello_does_so)
 	    NULL);
 	wait_for(heard.hellos > hellos);
 	/* A late one of the term that it has joined since is void. */
-	join(2);
+	struct iso_train_message slow = welcome(2);
+	slow.welcome.ping_ns = WAIT_NS;
+	say(slow, NULL);
+	wait_for(session_view(session).joined);
 	say((struct iso_train_message){ .type = ISO_TRAIN_BYE,
 					.bye = { .term = 2, .reason = ISO_TRAIN_UNKNOWN } },
 	    NULL);
 	turns_for(50000000u);
 	ck_assert(session_view(session).joined);
+}
+END_TEST
+
+/* Whoever begins anew after it has lost its state may be in the term that it was in. */
+START_TEST(one_that_was_told_so_in_its_own_term_obeys_after_a_while)
+{
+	join(1);
+	uint32_t hellos = heard.hellos;
+	for (uint32_t i = 0; i < 1000 && heard.hellos == hellos; i++) {
+		say((struct iso_train_message){ .type = ISO_TRAIN_BYE,
+						.bye = { .term = 1,
+							 .reason = ISO_TRAIN_UNKNOWN } },
+		    NULL);
+		turns_for(10000000u);
+	}
+	ck_assert_uint_gt(heard.hellos, hellos);
+	join(1);
 }
 END_TEST
 
@@ -474,6 +494,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_changed_share_is_told_at_once);
 	tcase_add_test(tcase, a_coordinator_that_was_away_starts_from_nothing);
 	tcase_add_test(tcase, one_that_was_told_to_say_hello_does_so);
+	tcase_add_test(tcase, one_that_was_told_so_in_its_own_term_obeys_after_a_while);
 	tcase_add_test(tcase, numbers_that_are_none_are_told_and_after_a_while_it_rests);
 	tcase_add_test(tcase, a_run_of_a_task_that_is_not_here_is_refused);
 	suite_add_tcase(suite, tcase);
