@@ -144,6 +144,7 @@ static int libsvm_step(struct reading *reading, const char *bytes, size_t availa
 	struct table *table = &reading->table;
 	struct iso_text_error wrong;
 	uint32_t cells = 32;
+	size_t skipped = 0; /* lines without a sample, before one that needs more room */
 
 	for (;;) {
 		int r = make_room(reading, cells, reterr);
@@ -157,14 +158,18 @@ static int libsvm_step(struct reading *reading, const char *bytes, size_t availa
 		};
 		enum iso_status status = iso_libsvm_row(&reading->libsvm, bytes, available, is_end,
 							&row, ret_used, &wrong);
+		size_t used = *ret_used;
+
+		*ret_used += skipped;
 		if (status == ISO_E_MALFORMED)
 			return refuse(reading, &wrong, reterr);
 		if (status == ISO_E_SHORT)
 			return 1;
 		if (status == ISO_OK)
 			return take(reading, row.count, row.has_label, row.label, reterr);
-		bytes += *ret_used;
-		available -= *ret_used;
+		bytes += used;
+		available -= used;
+		skipped += used;
 		cells = 2 * row.capacity;
 	}
 }

@@ -394,6 +394,31 @@ START_TEST(options_that_make_no_sense_are_refused)
 }
 END_TEST
 
+/* Room is made twice and more while lines without a sample wait to be dropped. */
+START_TEST(comments_before_a_sample_that_needs_room_are_dropped_once)
+{
+	const uint32_t rows = 7, features = 5000;
+	size_t room = (size_t)rows * features * 8, length = 0;
+	char *text = malloc(room);
+
+	for (uint32_t row = 0; row < rows; row++) {
+		length += (size_t)snprintf(text + length, 64, "# row %u\n\n%u", row, row % 2);
+		for (uint32_t i = 1; i <= features; i++)
+			length += (size_t)snprintf(text + length, 16, " %u:%u", i, row);
+		text[length++] = '\n';
+	}
+	ck_assert_uint_lt(length, room);
+	text[length] = '\0';
+	put("a", text);
+	free(text);
+	must_load("a,holdout=0", DATASET_TRAIN);
+	ck_assert_uint_eq(data.samples, rows);
+	ck_assert_uint_eq(data.features, features);
+	for (uint32_t row = 0; row < rows; row++)
+		ck_assert_double_eq((double)data.dense[(row + 1) * features - 1], row);
+}
+END_TEST
+
 /* Longer than what is read at once, so that lines lie across pieces. */
 START_TEST(long_files_and_lines_are_read_whole)
 {
@@ -455,6 +480,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, rows_are_scaled_to_unit_norm);
 	tcase_add_test(tcase, malformed_files_are_named_with_line_and_reason);
 	tcase_add_test(tcase, options_that_make_no_sense_are_refused);
+	tcase_add_test(tcase, comments_before_a_sample_that_needs_room_are_dropped_once);
 	tcase_add_test(tcase, long_files_and_lines_are_read_whole);
 	tcase_add_test(tcase, heart_scale_is_what_it_should_be);
 	suite_add_tcase(suite, tcase);
