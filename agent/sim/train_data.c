@@ -47,7 +47,10 @@ static int make_model(struct train_data *data, struct error *reterr)
 		.hidden = kind == ISO_MODEL_MLP ? (uint32_t)scenario->data.hidden : 0,
 		.l2 = (float)scenario->data.l2,
 	};
-	if (!iso_model_valid(&data->model) || !dataset_fits(&data->train, &data->model))
+	/* The files may have changed between the two halves. */
+	bool fits = dataset_fits(&data->train, &data->model) &&
+		    (data->test.samples == 0 || dataset_fits(&data->test, &data->model));
+	if (!iso_model_valid(&data->model) || !fits)
 		return error_set(reterr, -EINVAL, "section data: %s does not go with this data",
 				 iso_model_kind_text(kind));
 	data->params = iso_model_params(&data->model);

@@ -69,30 +69,28 @@ static int scale_rows(struct dataset *dataset)
 }
 
 /*
- * Images of a folder.  The labels of both halves count, as either may lack the last
- * class; a coordinator may have the test half alone.
+ * Images of a folder.  The test half may lack the last class, and a coordinator may
+ * have that half alone.
  */
 static int load_folder(const struct dataset_spec *spec, enum dataset_half half,
 		       struct dataset *ret_dataset, struct error *reterr)
 {
+	const char *set = half == DATASET_TRAIN ? "train" : "t10k";
 	struct dataset dataset;
-	uint32_t classes = 0;
 
 	if (spec->test[0] != '\0' || spec->has_holdout || spec->label[0] != '\0')
 		return error_set(reterr, -EINVAL,
 				 "data: %s: a folder of images has its own test half and labels",
 				 spec->path);
-	int r = dataset_idx_load_folder(spec->path, half == DATASET_TRAIN ? "train" : "t10k",
-					&dataset, reterr);
+	int r = dataset_idx_load_folder(spec->path, set, &dataset, reterr);
 	if (r < 0)
 		return r;
-	r = half == DATASET_TRAIN ? 0 : dataset_idx_classes(spec->path, "train", &classes, reterr);
-	if (r < 0 && r != -ENOENT) {
+	if (half == DATASET_TEST)
+		r = dataset_idx_follow(spec->path, "train", set, &dataset, reterr);
+	if (r < 0) {
 		dataset_close(&dataset);
 		return r;
 	}
-	if (classes > dataset.classes)
-		dataset.classes = classes;
 	*ret_dataset = dataset;
 	return 0;
 }

@@ -45,7 +45,7 @@ enum dataset_half {
 /*
  * Loads one half of the data that `spec` names: a path and options, as
  * isobar-data(5) has them.  Features and classes of the test half are those of the
- * training half.  0 or -errno; *reterr names file, line or offset and reason;
+ * training half, where that is there.  0 or -errno; *reterr names file, line or offset and reason;
  * *ret_dataset is untouched on failure.
  */
 int dataset_open(const char *spec, enum dataset_half half, struct dataset *ret_dataset,

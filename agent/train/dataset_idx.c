@@ -15,6 +15,8 @@
 
 /* 1 GiB: a hundred times Fashion-MNIST, and far from what would hurt the machine. */
 #define DATA_BYTES_MAX ((size_t)1 << 30)
+/* Where labels begin in their file, of one dimension. */
+#define LABELS_OFFSET 8u
 
 static void stream_done(struct stream **stream)
 {
@@ -70,25 +72,37 @@ static int read_data(struct stream *stream, const char *path, const struct iso_i
 	return 0;
 }
 
+/* The header, with the first of the data behind it where those are few. */
+static int read_head(struct stream *stream, const char *path, uint8_t head[ISO_IDX_HEADER_MAX],
+		     size_t *ret_bytes, struct iso_idx *ret_idx, struct error *reterr)
+{
+	size_t bad_offset;
+
+	int r = stream_read(stream, head, ISO_IDX_HEADER_MAX, ret_bytes, reterr);
+	if (r < 0)
+		return r;
+	enum iso_status status =
+	    iso_idx_decode(head, *ret_bytes, DATA_BYTES_MAX, ret_idx, &bad_offset);
+	if (status != ISO_OK)
+		return idx_error(path, bad_offset, status, reterr);
+	return 0;
+}
+
 static int read_idx(const char *path, struct iso_idx *ret_idx, uint8_t **ret_data,
 		    struct error *reterr)
 {
 	__attribute__((cleanup(stream_done))) struct stream *stream = NULL;
 	__attribute__((cleanup(bytes_free))) uint8_t *data = NULL;
 	uint8_t head[ISO_IDX_HEADER_MAX];
-	size_t head_bytes, bad_offset;
 	struct iso_idx idx;
+	size_t head_bytes;
 
 	int r = stream_open(path, &stream, reterr);
 	if (r < 0)
 		return r;
-	r = stream_read(stream, head, sizeof(head), &head_bytes, reterr);
+	r = read_head(stream, path, head, &head_bytes, &idx, reterr);
 	if (r < 0)
 		return r;
-	enum iso_status status =
-	    iso_idx_decode(head, head_bytes, DATA_BYTES_MAX, &idx, &bad_offset);
-	if (status != ISO_OK)
-		return idx_error(path, bad_offset, status, reterr);
 	data = malloc(idx.data_bytes);
 	if (data == NULL)
 		return error_set(reterr, -ENOMEM, "%s: no memory for %zu bytes", path,
@@ -189,17 +203,71 @@ int dataset_idx_load_folder(const char *folder, const char *set, struct dataset 
 	return dataset_idx_load(images, labels, ret_dataset, reterr);
 }
 
-int dataset_idx_classes(const char *folder, const char *set, uint32_t *ret_classes,
-			struct error *reterr)
+/* Images of the training half, of which only the header is read. */
+static int follow_images(const char *path, const char *test_path, struct dataset *dataset,
+			 struct error *reterr)
+{
+	__attribute__((cleanup(stream_done))) struct stream *stream = NULL;
+	uint8_t head[ISO_IDX_HEADER_MAX];
+	struct iso_idx idx;
+	size_t head_bytes;
+
+	int r = stream_open(path, &stream, reterr);
+	if (r < 0)
+		return r;
+	r = read_head(stream, path, head, &head_bytes, &idx, reterr);
+	if (r < 0)
+		return r;
+	size_t features = idx.data_bytes / idx.size[0];
+	if (features != dataset->features)
+		return error_set(reterr, -EBADMSG,
+				 "%s: offset 8: %u values an image, but %zu in %s", test_path,
+				 dataset->features, features, path);
+	return 0;
+}
+
+static int follow_labels(const char *path, const char *test_path, struct dataset *dataset,
+			 struct error *reterr)
 {
 	struct iso_idx marks;
-	char path[PATH_MAX];
+	uint32_t classes;
 	uint8_t *labels;
 
-	int r = find_file(folder, set, "labels-idx1", path, sizeof(path), reterr);
-	if (r == 0)
-		r = read_labels(path, &marks, &labels, ret_classes, reterr);
-	if (r == 0)
-		free(labels);
-	return r;
+	int r = read_labels(path, &marks, &labels, &classes, reterr);
+	if (r < 0)
+		return r;
+	free(labels);
+	for (uint32_t i = 0; i < dataset->samples; i++)
+		if (dataset->labels[i] >= classes)
+			return error_set(reterr, -EBADMSG,
+					 "%s: offset %u: label %u, but %u is the largest in %s",
+					 test_path, LABELS_OFFSET + i, dataset->labels[i],
+					 classes - 1, path);
+	dataset->classes = classes;
+	return 0;
+}
+
+int dataset_idx_follow(const char *folder, const char *train, const char *test,
+		       struct dataset *dataset, struct error *reterr)
+{
+	static const struct {
+		const char *kind;
+		int (*follow)(const char *path, const char *test_path, struct dataset *dataset,
+			      struct error *reterr);
+	} files[] = { { "images-idx3", follow_images }, { "labels-idx1", follow_labels } };
+	char path[PATH_MAX], test_path[PATH_MAX];
+
+	for (size_t i = 0; i < 2; i++) {
+		int r = find_file(folder, train, files[i].kind, path, sizeof(path), reterr);
+		if (r == -ENOENT)
+			continue;
+		if (r == 0)
+			r = find_file(folder, test, files[i].kind, test_path, sizeof(test_path),
+				      reterr);
+		if (r == 0)
+			r = files[i].follow(path, test_path, dataset, reterr);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }

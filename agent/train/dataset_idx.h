@@ -20,8 +20,12 @@ int dataset_idx_load(const char *images_path, const char *labels_path, struct da
 int dataset_idx_load_folder(const char *folder, const char *set, struct dataset *ret_dataset,
 			    struct error *reterr);
 
-/* The number of classes in the label file of a set, of which nothing else is read. */
-int dataset_idx_classes(const char *folder, const char *set, uint32_t *ret_classes,
-			struct error *reterr);
+/*
+ * Makes the test half that of the training half in the same folder, as far as that has
+ * its files: images must be as large (-EBADMSG), labels below its number of classes
+ * (-EBADMSG), which becomes that of the test half.
+ */
+int dataset_idx_follow(const char *folder, const char *train, const char *test,
+		       struct dataset *dataset, struct error *reterr);
 
 #endif

@@ -107,8 +107,8 @@ START_TEST(gzip_in_a_folder_loads_the_same)
 }
 END_TEST
 
-/* Either half may lack the last class; the model needs all of them. */
-START_TEST(the_test_half_has_the_classes_of_both)
+/* It may lack the last class; the model needs all of them. */
+START_TEST(the_test_half_has_the_classes_of_the_training_half)
 {
 	static const uint8_t test_labels[11] = { 0, 0, 8, 1, 0, 0, 0, 3, 1, 0, 2 };
 	struct dataset dataset;
@@ -131,6 +131,32 @@ START_TEST(the_test_half_has_the_classes_of_both)
 	ck_assert_int_eq(dataset_open(folder, DATASET_TEST, &dataset, &error), 0);
 	ck_assert_uint_eq(dataset.classes, 3);
 	dataset_close(&dataset);
+}
+END_TEST
+
+/* A model of the training half would be measured beyond its own arrays. */
+START_TEST(a_test_half_of_other_images_or_classes_is_refused)
+{
+	static const uint8_t wide[22] = { 0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3 };
+	static const uint8_t one[9] = { 0, 0, 8, 1, 0, 0, 0, 1, 0 };
+	static const uint8_t above[11] = { 0, 0, 8, 1, 0, 0, 0, 3, 1, 5, 2 };
+	struct dataset dataset = { .samples = 4711 };
+	struct error error;
+	char test_images[160], test_labels[160];
+
+	snprintf(test_images, sizeof(test_images), "%s/t10k-images-idx3-ubyte", folder);
+	snprintf(test_labels, sizeof(test_labels), "%s/t10k-labels-idx1-ubyte", folder);
+	put(test_images, wide, sizeof(wide));
+	put(test_labels, one, sizeof(one));
+	ck_assert_int_eq(dataset_open(folder, DATASET_TEST, &dataset, &error), -EBADMSG);
+	ck_assert_ptr_nonnull(strstr(error.text, "t10k-images-idx3-ubyte: offset 8: 6 values an "
+						 "image, but 4 in "));
+	put(test_images, image_bytes, sizeof(image_bytes));
+	put(test_labels, above, sizeof(above));
+	ck_assert_int_eq(dataset_open(folder, DATASET_TEST, &dataset, &error), -EBADMSG);
+	ck_assert_ptr_nonnull(strstr(error.text, "t10k-labels-idx1-ubyte: offset 9: label 5, but 4 "
+						 "is the largest in "));
+	ck_assert_uint_eq(dataset.samples, 4711);
 }
 END_TEST
 
@@ -308,7 +334,8 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, plain_files_load);
 	tcase_add_test(tcase, gzip_in_a_folder_loads_the_same);
-	tcase_add_test(tcase, the_test_half_has_the_classes_of_both);
+	tcase_add_test(tcase, the_test_half_has_the_classes_of_the_training_half);
+	tcase_add_test(tcase, a_test_half_of_other_images_or_classes_is_refused);
 	tcase_add_test(tcase, damage_is_named_with_file_offset_and_reason);
 	tcase_add_test(tcase, tiny_files_load_and_are_measured_right);
 	tcase_add_test(tcase, damaged_gzip_is_named);
