@@ -176,7 +176,7 @@ void iso_strategy_set_mean(struct iso_strategy *strategy, uint32_t worker, doubl
 /* The last allocation is good for this round too. */
 static bool may_hold(const struct iso_strategy *strategy, uint64_t round)
 {
-	return !strategy->is_stale && !strategy->exploring &&
+	return !strategy->is_stale && !strategy->exploring && !strategy->is_probe &&
 	       round < strategy->made_round + strategy->config.options.every_rounds;
 }
 
@@ -215,6 +215,7 @@ static void allocate(struct iso_strategy *strategy, uint64_t round, uint32_t cou
 	memset(ret_tasks, 0, config->workers * sizeof(*ret_tasks));
 	memset(strategy->scores, 0, config->workers * sizeof(*strategy->scores));
 	strategy->exploring = false;
+	strategy->is_probe = false;
 	switch (config->kind) {
 	case ISO_STRATEGY_ATA:
 	case ISO_STRATEGY_ATA_EMPIRICAL:
@@ -256,11 +257,12 @@ enum iso_status iso_strategy_allocate(struct iso_strategy *strategy, uint64_t ro
 			strategy->present[count++] = i;
 	if (count == 0)
 		return ISO_E_UNKNOWN;
-	allocate(strategy, round, count, ret_tasks);
+	/* Up to now, as the last allocation may have been kept for many rounds. */
 	if (strategy->config.options.probe_rounds > 0)
 		for (uint32_t i = 0; i < strategy->config.workers; i++)
-			if (ret_tasks[i] > 0)
-				strategy->workers[i].given_round = round;
+			if (strategy->held[i] > 0)
+				strategy->workers[i].given_round = strategy->round;
+	allocate(strategy, round, count, ret_tasks);
 	strategy->changed = strategy->round == 0 || memcmp(ret_tasks, strategy->held, bytes) != 0;
 	memcpy(strategy->held, ret_tasks, bytes);
 	strategy->round = round;

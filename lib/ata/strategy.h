@@ -61,8 +61,8 @@ struct iso_ata_options {
 	double smoothing;
 	/*
 	 * A new allocation every M rounds only; 0 or 1: every round.  The last one is kept
-	 * in between, but while exploring and when workers come or go.  For rounds so
-	 * short, or workers so many, that changing orders costs more than it gains.
+	 * in between, but while exploring, after a probe and when workers come or go.  For
+	 * rounds so short, or workers so many, that changing orders costs more than it gains.
 	 * Costs learning M times more slowly near the optimum.
 	 */
 	uint32_t every_rounds;
@@ -110,7 +110,8 @@ struct iso_ata_options {
 	double drift;
 	/*
 	 * A worker without a task for so many rounds gets one; 0: no.  For noticing that one
-	 * who is too slow to be used has become fast.  Costs n / probe_rounds tasks a round.
+	 * who is too slow to be used has become fast.  Costs n / probe_rounds tasks a round.  With
+	 * every_rounds it waits for the next new allocation.
 	 */
 	uint32_t probe_rounds;
 };

@@ -77,19 +77,22 @@ static void by_scores(struct iso_strategy *strategy, uint32_t count, uint32_t ta
 		iso_strategy_spread(strategy, strategy->unseen, unseen, tasks, ret_tasks);
 }
 
-/* Who is to get a task whatever the scores say. */
-static bool comes_first(const struct iso_strategy *strategy,
-			const struct iso_strategy_worker *worker, uint64_t round, bool *ret_unknown)
+/* Whether a worker is to get a task whatever the scores say; notes why. */
+static bool comes_first(struct iso_strategy *strategy, const struct iso_strategy_worker *worker,
+			uint64_t round)
 {
 	const struct iso_ata_options *options = &strategy->config.options;
 
 	if (worker->seen < options->explore_tasks ||
 	    (iso_strategy_calibrates(strategy) && worker->kept < options->calibrate_tasks)) {
-		*ret_unknown = true;
+		strategy->exploring = true;
 		return true;
 	}
-	return options->probe_rounds > 0 && worker->samples.count > 0 &&
-	       round > worker->given_round && round - worker->given_round >= options->probe_rounds;
+	bool is_probe = options->probe_rounds > 0 && worker->samples.count > 0 &&
+			round > worker->given_round &&
+			round - worker->given_round >= options->probe_rounds;
+	strategy->is_probe |= is_probe;
+	return is_probe;
 }
 
 void iso_strategy_share_out(struct iso_strategy *strategy, uint64_t round, uint32_t count,
@@ -100,7 +103,7 @@ void iso_strategy_share_out(struct iso_strategy *strategy, uint64_t round, uint3
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t index = strategy->present[i];
 
-		if (comes_first(strategy, &strategy->workers[index], round, &strategy->exploring))
+		if (comes_first(strategy, &strategy->workers[index], round))
 			strategy->first[first++] = index;
 		else
 			strategy->present[others++] = index;

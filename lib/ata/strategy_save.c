@@ -16,6 +16,7 @@
 #define CHANGED	     2u
 #define STALE	     4u
 #define CALIBRATED   8u
+#define PROBE	     16u
 #define WORKER_BYTES (9u * 8u)
 #define DRIFT_BYTES  (8u * 8u)
 #define PLACE_BYTES  (4u * 8u)
@@ -80,7 +81,8 @@ void iso_strategy_save(const struct iso_strategy *strategy, uint8_t *ret_bytes)
 
 	put_u64(&at, (strategy->exploring ? EXPLORING : 0) | (strategy->changed ? CHANGED : 0) |
 			 (strategy->is_stale ? STALE : 0) |
-			 (strategy->is_calibrated ? CALIBRATED : 0));
+			 (strategy->is_calibrated ? CALIBRATED : 0) |
+			 (strategy->is_probe ? PROBE : 0));
 	put_u64(&at, strategy->rng.state);
 	put_u64(&at, strategy->round);
 	put_u64(&at, strategy->made_round);
@@ -100,7 +102,7 @@ enum iso_status iso_strategy_restore(struct iso_strategy *strategy, const uint8_
 	double alpha_s = get_f64(&at), eta = get_f64(&at);
 	bool is_calibrated = (flags & CALIBRATED) != 0;
 
-	if (flags > (EXPLORING | CHANGED | STALE | CALIBRATED) || made_round > round ||
+	if (flags > (EXPLORING | CHANGED | STALE | CALIBRATED | PROBE) || made_round > round ||
 	    round > ROUND_MAX || clustered > seen)
 		return ISO_E_MALFORMED;
 	if (is_calibrated && (strategy->config.options.calibrate_tasks == 0 ||
@@ -110,6 +112,7 @@ enum iso_status iso_strategy_restore(struct iso_strategy *strategy, const uint8_
 	strategy->changed = (flags & CHANGED) != 0;
 	strategy->is_stale = (flags & STALE) != 0;
 	strategy->is_calibrated = is_calibrated;
+	strategy->is_probe = (flags & PROBE) != 0;
 	strategy->rng.state = rng;
 	strategy->round = round;
 	strategy->made_round = made_round;

@@ -30,6 +30,7 @@ struct iso_strategy {
 	struct iso_strategy_config config;
 	struct iso_rng rng;
 	bool exploring, changed;
+	bool is_probe; /* somebody has tasks only to be looked at again: not to be kept */
 	bool is_calibrated;
 	bool is_stale;	     /* the workers are others than at the last new allocation */
 	uint64_t round;	     /* of the last allocation; 0: none yet */

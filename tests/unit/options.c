@@ -499,6 +499,29 @@ START_TEST(who_is_never_used_is_tried_now_and_then)
 }
 END_TEST
 
+/* A kept allocation gives its workers tasks in each round; one with a probe is not kept. */
+START_TEST(probes_leave_a_kept_allocation_as_it_is)
+{
+	struct iso_strategy *strategy =
+	    pupil_with(ISO_STRATEGY_ATA_EMPIRICAL, 6,
+		       &(struct iso_ata_options){ .every_rounds = 50, .probe_rounds = 20 });
+	uint32_t tasks[PUPILS], usual[PUPILS], tried = 0, others = 0;
+
+	for (uint32_t i = 0; i < PUPILS; i++)
+		pupil_teach(strategy, i, 1e9, i == 3 ? 1000 : 1);
+	pupil_allocate(strategy, 1, usual);
+	for (uint64_t round = 2; round <= 2000; round++) {
+		pupil_allocate(strategy, round, tasks);
+		tried += tasks[3];
+		others += tasks[3] == 0 && memcmp(tasks, usual, sizeof(tasks)) != 0;
+	}
+	/* Once, and then a new allocation for 50 rounds. */
+	ck_assert_uint_eq(tried, 39);
+	ck_assert_uint_eq(others, 0);
+	free(strategy);
+}
+END_TEST
+
 START_TEST(an_imported_worker_is_believed_so_far)
 {
 	struct iso_strategy *strategy =
@@ -570,6 +593,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, workers_that_are_alike_share_their_samples);
 	tcase_add_test(tcase, a_changed_worker_is_explored_anew_and_draws_not_all_tasks);
 	tcase_add_test(tcase, who_is_never_used_is_tried_now_and_then);
+	tcase_add_test(tcase, probes_leave_a_kept_allocation_as_it_is);
 	tcase_add_test(tcase, an_imported_worker_is_believed_so_far);
 	tcase_add_test(tcase, options_out_of_range_are_refused);
 	suite_add_tcase(suite, tcase);
