@@ -163,6 +163,12 @@ static int make_speeds(struct train_machine *machine, struct error *reterr)
 	return status == ISO_OK ? 0 : not_made("shares and events", status, reterr);
 }
 
+/* NULL: all tasks are of one size. */
+static const struct iso_law *size_of(const struct train_world *world)
+{
+	return world->size.kind != 0 ? &world->size : NULL;
+}
+
 static struct iso_training_config training_config(const struct train_machine *machine)
 {
 	const struct train_world *world = machine->world;
@@ -172,7 +178,7 @@ static struct iso_training_config training_config(const struct train_machine *ma
 	return (struct iso_training_config){
 		.workers = (uint32_t)world->scenario->workers,
 		.laws = world->laws,
-		.size = world->size.kind != 0 ? &world->size : NULL,
+		.size = size_of(world),
 		.seed = world->times_seed,
 		.method = machine->method,
 		.kind = machine->parameters.kind,
@@ -263,6 +269,7 @@ static int learn_before(const struct train_machine *of, struct error *reterr)
 		return not_made("method", status, reterr);
 	struct iso_training_config config = { .workers = method.workers,
 					      .laws = of->world->laws,
+					      .size = size_of(of->world),
 					      .seed = of->world->prior_seed,
 					      .method = machine.method,
 					      .kind = method.kind,

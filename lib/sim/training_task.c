@@ -24,16 +24,17 @@ void iso_training_look(struct iso_training *training, uint32_t w)
 		speed = iso_speeds_of(training->config.speeds, w);
 	worker->share = speed.share;
 	worker->rate = speed.share * speed.speed;
-	if (training->config.strategy != NULL)
+	if (training->config.strategy != NULL) {
 		iso_strategy_set_rate(training->config.strategy, w, speed.share);
+		/* What an earlier run left may be another. */
+		iso_strategy_set_present(training->config.strategy, w, speed.present);
+	}
 	if (speed.present == worker->present) {
 		iso_training_regret_speed(training, w);
 		return;
 	}
 	worker->present = speed.present;
 	iso_training_regret_speed(training, w);
-	if (training->config.strategy != NULL)
-		iso_strategy_set_present(training->config.strategy, w, speed.present);
 	if (speed.present)
 		iso_method_join(training->config.method, w, 1);
 	else

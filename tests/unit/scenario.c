@@ -220,6 +220,59 @@ START_TEST(prior_rounds_teach_and_take_no_time)
 }
 END_TEST
 
+static struct train_result run_once(const char *source, const char *const *sets, size_t count)
+{
+	struct scenario *scenario = parse(source, sets, count);
+	struct train_world *world = open_world(scenario, 3);
+	struct train_result result = run(world, 0);
+
+	train_close(world);
+	free(scenario);
+	return result;
+}
+
+/* Who joins later was there while the others learnt, but is not when time begins. */
+START_TEST(prior_rounds_bring_nobody_who_is_absent)
+{
+	static const char late[] = "workers = 3\nbatch = 3\nrounds = 10\n"
+				   "event \"late\" {\n	at = 1000\n	workers = \"3\"\n"
+				   "	what = join\n}\n"
+				   "curve \"c\" {\n	method = asgd\n	allocation = uta\n}\n";
+	static const char *const sets[] = { "curve.c.prior-rounds=5" };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct train_result result = run_once(late, sets, i);
+
+		ck_assert_uint_eq(result.end.totals.rounds, 10);
+		ck_assert_uint_eq(result.end.totals.updates, 30);
+		train_result_close(&result);
+	}
+}
+END_TEST
+
+/* Tasks of constant times vary as their sizes do. */
+START_TEST(prior_rounds_have_tasks_of_the_same_sizes)
+{
+	static const char sizes[] = "workers = 1\nbatch = 2\nrounds = 1\n"
+				    "size {\n	law = exponential\n}\n"
+				    "curve \"c\" {\n	allocation = uta\n	prior-rounds = 50\n"
+				    "	cost-normalised = no\n}\n";
+	struct scenario *scenario = parse(sizes, NULL, 0);
+	struct train_world *world = open_world(scenario, 3);
+	struct train_machine machine;
+	struct error error = { 0 };
+
+	ck_assert_int_eq(train_machine_make(world, &scenario->curves[0], NULL, &machine, &error),
+			 0);
+	struct iso_ata_samples samples = iso_strategy_samples(machine.strategy, 0);
+	ck_assert_double_eq(samples.count, 100);
+	ck_assert_double_gt(samples.squares_s2, 1);
+	train_machine_free(&machine);
+	train_close(world);
+	free(scenario);
+}
+END_TEST
+
 struct looks {
 	unsigned prior, rest; /* how many */
 	double part;	      /* the last one */
@@ -343,6 +396,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, curves_are_compared_on_the_same_luck);
 	tcase_add_test(tcase, points_lie_where_they_were_asked_for);
 	tcase_add_test(tcase, prior_rounds_teach_and_take_no_time);
+	tcase_add_test(tcase, prior_rounds_bring_nobody_who_is_absent);
+	tcase_add_test(tcase, prior_rounds_have_tasks_of_the_same_sizes);
 	tcase_add_test(tcase, progress_is_shown_of_prior_rounds_and_of_the_rest);
 	tcase_add_test(tcase, options_of_a_curve_are_those_of_its_allocation);
 	tcase_add_test(tcase, flags_that_are_off_stay_off);
