@@ -67,13 +67,13 @@ TESTS += $(host_tests)
 endif
 
 # The tests that need neither privileges nor a kernel feature: what sanitizers run.
-.PHONY: print-pure-tests print-calm-tests print-paired-tests print-alone-tests print-vm-tests
+.PHONY: print-pure-tests print-calm-tests print-waiting-tests print-alone-tests print-vm-tests
 .PHONY: check-valgrind sim-tables soak-sim
 print-pure-tests:
 	@echo $(unit_tests) $(sim_tests)
-# Those that only compute may run side by side.  What uses cgroups or real time runs in
-# pairs if it waits most of the time, and alone if it measures what a busy machine would
-# spoil.  `make check` makes no difference; ./bootstrap check does.
+# Those that only compute may run side by side.  What uses cgroups or real time does so
+# too if it waits most of the time, and runs alone if it measures what a busy machine
+# would spoil.  `make check` makes no difference; ./bootstrap check does.
 calm_tests = $(unit_tests) $(sim_tests) $(model_tests) $(lint_tests) $(repro_programs) \
 	$(cli_tests) tests/fuzz/corpora.sh tests/model/spin.sh
 alone_tests = $(bpf_tests) tests/cli/training tests/demo/demo.sh \
@@ -82,8 +82,14 @@ alone_tests = $(bpf_tests) tests/cli/training tests/demo/demo.sh \
 	tests/system/promise
 print-calm-tests:
 	@echo $(calm_tests)
-print-paired-tests:
-	@echo $(filter-out $(calm_tests) $(alone_tests) $(vm_tests),$(TESTS))
+# Half a minute and more; first, so that none of them is left over.
+long_tests = tests/system/train tests/system/fire tests/system/regret tests/system/ops \
+	tests/system/adversary tests/task/training tests/system/resume tests/system/faults \
+	tests/system/resilience
+print-waiting-tests:
+	@echo $(filter-out $(calm_tests) $(alone_tests) $(vm_tests), \
+		$(foreach test,$(long_tests),$(filter $(test),$(TESTS))) \
+		$(filter-out $(long_tests),$(TESTS)))
 print-alone-tests:
 	@echo $(filter $(alone_tests),$(TESTS))
 print-vm-tests:
