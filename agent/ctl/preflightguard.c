@@ -4,16 +4,15 @@
 #include "agent/ctl/preflightguard.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "agent/guard/watchdog.h"
 
 static bool check_program(struct preflight *preflight, const struct conf *conf)
 {
@@ -67,28 +66,12 @@ static void check_precedence(struct preflight *preflight, const struct conf *con
 			      (lacking & NO_LOCK) != 0 ? " locked memory" : "");
 }
 
-/* A number from the watchdog's directory in sysfs; -1: not known. */
-static long read_attribute(const struct stat *device, const char *name)
-{
-	char path[96], text[32] = "";
-	ssize_t count;
-	int fd;
-
-	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/%s", major(device->st_rdev),
-		 minor(device->st_rdev), name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	count = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	return count > 0 ? strtol(text, NULL, 10) : -1;
-}
-
 static bool check_watchdog(struct preflight *preflight, const struct conf *conf)
 {
 	static const char requirement[] = "watchdog";
 	const char *device = conf->guard.watchdog;
 	unsigned most_s = conf_watchdog_s(conf);
+	struct watchdog_facts facts;
 	struct stat st;
 
 	if (device[0] == '\0') {
@@ -108,7 +91,8 @@ static bool check_watchdog(struct preflight *preflight, const struct conf *conf)
 			      "a device such as /dev/watchdog0", "%.120s is no device", device);
 		return false;
 	}
-	if (most_s == 0 || read_attribute(&st, "min_timeout") > (long)most_s) {
+	watchdog_look(device, &facts);
+	if (watchdog_is_slow(&facts, most_s)) {
 		preflight_say(preflight, requirement, PREFLIGHT_WARNING,
 			      "raise trading.lease-slack, on all nodes",
 			      "%.100s: no timeout of up to %u s, which is what fits into the slack",
@@ -117,7 +101,7 @@ static bool check_watchdog(struct preflight *preflight, const struct conf *conf)
 	}
 	preflight_say(preflight, requirement, PREFLIGHT_OK, NULL, "%.100s, to be armed with %u s%s",
 		      device, most_s,
-		      read_attribute(&st, "nowayout") == 1 ?
+		      facts.nowayout == 1 ?
 			      "; it cannot be disarmed (nowayout), so the guard never ends" : "");
 	return true;
 }

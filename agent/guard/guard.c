@@ -196,9 +196,11 @@ void guard_pet(struct guard *guard, uint64_t now_ns)
 	if (guard->watchdog.fd < 0)
 		return;
 	r = watchdog_pet(&guard->watchdog);
-	if (r < 0 && guard->watchdog_state == GUARD_WATCHDOG_ARMED)
+	if (r < 0 && guard->watchdog_state != GUARD_WATCHDOG_FAILED)
 		log_error("isobar-guard: watchdog %s: %s", guard->config->watchdog, strerror(-r));
-	guard->watchdog_state = r < 0 ? GUARD_WATCHDOG_FAILED : GUARD_WATCHDOG_ARMED;
+	guard->watchdog_state = r < 0			   ? GUARD_WATCHDOG_FAILED :
+				guard->watchdog.is_slow ? GUARD_WATCHDOG_TOO_SLOW :
+							     GUARD_WATCHDOG_ARMED;
 }
 
 static void tell_lowering(struct guard *guard)

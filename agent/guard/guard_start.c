@@ -103,21 +103,26 @@ static void open_watchdog(struct guard *guard)
 		return;
 	r = watchdog_open(guard->config->watchdog, guard->config->watchdog_s, &guard->watchdog,
 			  &error);
-	if (r == 0) {
-		guard->watchdog_state = GUARD_WATCHDOG_ARMED;
-		log_info("isobar-guard: watchdog %s: armed with %u s", guard->config->watchdog,
-			 guard->watchdog.timeout_s);
-		if (guard->watchdog.is_sticky)
-			guard->flags |= GUARD_STICKY;
-		if (guard->watchdog.is_sticky)
-			log_warn("isobar-guard: watchdog %s: it cannot be disarmed (nowayout), so "
-				 "this process stays",
-				 guard->config->watchdog);
-		guard_pet(guard, clock_boot_ns());
+	if (r < 0) {
+		guard->watchdog_state = r == -ERANGE ? GUARD_WATCHDOG_TOO_SLOW :
+						       GUARD_WATCHDOG_FAILED;
+		log_warn("isobar-guard: %s: no automatic burial", error.text);
 		return;
 	}
-	guard->watchdog_state = r == -ERANGE ? GUARD_WATCHDOG_TOO_SLOW : GUARD_WATCHDOG_FAILED;
-	log_warn("isobar-guard: %s: no automatic burial", error.text);
+	if (guard->watchdog.is_sticky)
+		guard->flags |= GUARD_STICKY;
+	if (guard->watchdog.is_slow)
+		log_warn("isobar-guard: watchdog %s: its timeout of %u s does not fit into "
+			 "trading.lease-slack: no automatic burial",
+			 guard->config->watchdog, guard->watchdog.timeout_s);
+	else
+		log_info("isobar-guard: watchdog %s: armed with %u s", guard->config->watchdog,
+			 guard->watchdog.timeout_s);
+	if (guard->watchdog.is_sticky)
+		log_warn("isobar-guard: watchdog %s: it cannot be disarmed (nowayout), so "
+			 "this process stays",
+			 guard->config->watchdog);
+	guard_pet(guard, clock_boot_ns());
 }
 
 /* Last: from here on nothing but the loop runs. */

@@ -261,6 +261,17 @@ keep '/^[a-z]* *\(guard\|watchdog\|automatic burial\)  /!d'
 out "ok       guard              $top_builddir/agent/isobar-guard
 ok       watchdog           /dev/null, to be armed with 5 s
 ok       automatic burial   safe, once the guard says that the watchdog is armed"
+# What sysfs says of a device: a timeout that is as it is, and too long.
+mkdir sysfs
+echo 60 >sysfs/timeout
+echo 0x8100 >sysfs/options
+sed "s|/dev/null|$work/a.pub|" c.conf >d.conf
+export LD_PRELOAD="$top_builddir/tests/fs/watchdog_device.so"
+ISO_WATCHDOG="$work/a.pub" ISO_WATCHDOG_SYSFS="$work/sysfs" run "$ctl" check -f d.conf
+unset LD_PRELOAD
+keep '/^[a-z]* *watchdog  /!d'
+out "warning  watchdog           $work/a.pub: no timeout of up to 5 s, which is what fits into the slack"
+rm -r sysfs
 # Nothing is said of a guard where there is none to be.
 sed '/^guard/,/^}/d' c.conf >d.conf
 echo 'trading { lease = off }' >>d.conf

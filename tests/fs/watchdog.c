@@ -200,6 +200,98 @@ START_TEST(one_that_is_too_slow_for_the_slack_is_disarmed_again)
 }
 END_TEST
 
+/* What sysfs says of the device. */
+static void say(const char *name, const char *text)
+{
+	char path[192];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/sysfs", guarded_run_directory());
+	(void)mkdir(path, 0700);
+	ck_assert_int_eq(setenv("ISO_WATCHDOG", device, 1), 0);
+	ck_assert_int_eq(setenv("ISO_WATCHDOG_SYSFS", path, 1), 0);
+	snprintf(path, sizeof(path), "%s/sysfs/%s", guarded_run_directory(), name);
+	file = fopen(path, "we");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_gt(fprintf(file, "%s\n", text), 0);
+	ck_assert_int_eq(fclose(file), 0);
+}
+
+/* Opening it arms it, and for some that is for good. */
+START_TEST(one_that_is_known_to_be_too_slow_is_not_opened)
+{
+	struct stat st;
+
+	say("nowayout", _i < 2 ? "1" : "0");
+	say("state", "inactive");
+	say("timeout", "60");
+	say(_i % 2 == 0 ? "min_timeout" : "options", _i % 2 == 0 ? "60" : "0x8100");
+	guarded_with_share();
+	ck_assert_int_eq(guarded->watchdog, GUARD_WATCHDOG_TOO_SLOW);
+	ck_assert(!guarded->auto_burial);
+	ck_assert_int_eq(stat(device, &st), 0);
+	ck_assert_int_eq(st.st_size, 0);
+}
+END_TEST
+
+static void assert_kept(enum guard_watchdog state, uint64_t most_ns)
+{
+	struct record record;
+	pid_t guard, agent;
+
+	agent = guarded_with_share();
+	guard = guarded->guard;
+	ck_assert_int_eq(guarded->watchdog, state);
+	ck_assert(!guarded->auto_burial);
+	usleep(1500000);
+	uint64_t now_ns = clock_boot_ns();
+	record = look();
+	ck_assert(!record.disarmed);
+	if (most_ns > 0) {
+		ck_assert_uint_ge(record.pets, 2);
+		ck_assert_uint_lt(longest_ns(&record, now_ns), most_ns);
+	}
+	/* And it stays: who ended would have the machine reset. */
+	guarded_kill(agent);
+	ck_assert_int_eq(kill(guard, SIGTERM), 0);
+	ck_assert(!guarded_gone(guard, 500));
+	ck_assert_int_eq(kill(guard, SIGKILL), 0);
+	ck_assert(guarded_gone(guard, 1000));
+	ck_assert(!look().disarmed);
+}
+
+/* Sysfs of an older kernel, or of a driver without it, does not tell. */
+START_TEST(one_that_shows_only_when_it_is_open_that_it_is_too_slow_is_petted)
+{
+	say(_i == 0 ? "nowayout" : "nothing", "1");
+	ck_assert_int_eq(setenv("ISO_WATCHDOG_FIXED_S", "4", 1), 0);
+	assert_kept(GUARD_WATCHDOG_TOO_SLOW, 1500 * MS);
+}
+END_TEST
+
+START_TEST(one_that_was_left_running_is_petted_though_it_is_too_slow)
+{
+	say("nowayout", "1");
+	say("state", "active");
+	say("min_timeout", "4");
+	say("timeout", "4");
+	ck_assert_int_eq(setenv("ISO_WATCHDOG_LEAST_S", "4", 1), 0);
+	if (_i == 1)
+		guarded_config.watchdog_s = 0;
+	if (_i == 1)
+		ck_assert_int_eq(setenv("ISO_WATCHDOG_FIXED_S", "4", 1), 0);
+	assert_kept(GUARD_WATCHDOG_TOO_SLOW, 1500 * MS);
+}
+END_TEST
+
+START_TEST(one_that_cannot_be_disarmed_is_kept_though_it_does_not_answer)
+{
+	say("nowayout", "1");
+	ck_assert_int_eq(setenv("ISO_WATCHDOG_DEAF", "1", 1), 0);
+	assert_kept(GUARD_WATCHDOG_FAILED, 0);
+}
+END_TEST
+
 START_TEST(one_that_cannot_be_set_will_do_if_it_is_fast_enough)
 {
 	ck_assert_int_eq(setenv("ISO_WATCHDOG_FIXED_S", "3", 1), 0);
@@ -246,6 +338,11 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, with_both_killed_nobody_pets_it_and_nobody_disarms_it);
 	tcase_add_test(tcase, sigterm_disarms_it);
 	tcase_add_loop_test(tcase, one_that_is_too_slow_for_the_slack_is_disarmed_again, 0, 2);
+	tcase_add_loop_test(tcase, one_that_is_known_to_be_too_slow_is_not_opened, 0, 4);
+	tcase_add_loop_test(
+		tcase, one_that_shows_only_when_it_is_open_that_it_is_too_slow_is_petted, 0, 2);
+	tcase_add_loop_test(tcase, one_that_was_left_running_is_petted_though_it_is_too_slow, 0, 2);
+	tcase_add_test(tcase, one_that_cannot_be_disarmed_is_kept_though_it_does_not_answer);
 	tcase_add_test(tcase, one_that_cannot_be_set_will_do_if_it_is_fast_enough);
 	tcase_add_test(tcase, a_slack_without_room_for_any_timeout_arms_nothing);
 	tcase_add_loop_test(tcase, one_that_is_not_there_or_none_leaves_the_guard_at_work, 0, 2);
