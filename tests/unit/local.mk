@@ -1,5 +1,6 @@
 unit_tests += %D%/demand %D%/draw %D%/quantity %D%/rng
-unit_tests += %D%/cpuclock %D%/meter %D%/procuse
+unit_tests += %D%/cpuclock %D%/hooks %D%/meter %D%/procuse
+%C%_hooks_SOURCES = %D%/hooks.c %D%/hooks_kernel.h
 if WITH_EBPF
 unit_tests += %D%/meter_missing
 %C%_meter_missing_SOURCES = %D%/meter_missing.c tests/fs/tree.c tests/fs/tree.h
