@@ -101,18 +101,21 @@ void *fake_storage_get(struct task_struct *task, __u64 flags);
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
-#define __noinline			   __attribute__((noinline))
-#define barrier()			   __asm__ volatile("" ::: "memory")
-#define BPF_PROG(name, ...)		   name(__VA_ARGS__)
-#define FAKE_READ2(a, b)		   ((a)->b)
-#define FAKE_READ3(a, b, c)		   ((a)->b->c)
-#define FAKE_THIRD(a, b, c, name, ...)	   name
-#define BPF_CORE_READ(...)		   FAKE_THIRD(__VA_ARGS__, FAKE_READ3, FAKE_READ2, )(__VA_ARGS__)
+#define __noinline		       __attribute__((noinline))
+#define barrier()		       __asm__ volatile("" ::: "memory")
+#define BPF_PROG(name, ...)	       name(__VA_ARGS__)
+#define FAKE_READ2(a, b)	       ((a)->b)
+#define FAKE_READ3(a, b, c)	       ((a)->b->c)
+#define FAKE_THIRD(a, b, c, name, ...) name
+#define FAKE_READ(...)		       FAKE_THIRD(__VA_ARGS__, FAKE_READ3, FAKE_READ2, )
+#define BPF_CORE_READ(...)	       FAKE_READ(__VA_ARGS__)(__VA_ARGS__)
+
 #define bpf_core_field_offset(type, field) offsetof(type, field)
 #define bpf_core_enum_value(type, value)   (value)
 /* Of the two that are asked for, thread_info.cpu is there. */
-#define bpf_core_field_exists(field)                                                               \
+#define bpf_core_field_exists(field) \
 	(_Generic(&(field), int * : fake.has_sched_ext, default : sizeof(field) != 0))
+
 #define bpf_probe_read_kernel			      fake_probe_read
 #define bpf_map_lookup_elem			      fake_lookup
 #define bpf_task_storage_get(map, task, value, flags) fake_storage_get(task, flags)
