@@ -17,7 +17,7 @@
 #include "agent/conf/confvalue.h"
 
 #define SECTIONS_MAX   16
-#define FILE_BYTES_MAX (1u << 20)
+#define FILE_MIB_MAX   1
 #define WORD_BYTES_MAX 64
 #define DISTANCE_MAX   3
 
@@ -426,7 +426,8 @@ static ssize_t read_all(int fd, char *out, size_t size)
 	return (ssize_t)done;
 }
 
-static int read_fd(int fd, const char *path, char **ret_text, struct error *reterr)
+static int read_fd(int fd, const char *path, unsigned mib_max, char **ret_text,
+		   struct error *reterr)
 {
 	struct stat st;
 
@@ -434,8 +435,8 @@ static int read_fd(int fd, const char *path, char **ret_text, struct error *rete
 		return error_errno(reterr, -errno, "stat '%s'", path);
 	if (!S_ISREG(st.st_mode))
 		return error_set(reterr, -EINVAL, "'%s' is not a regular file", path);
-	if (st.st_size > (off_t)FILE_BYTES_MAX)
-		return error_set(reterr, -EFBIG, "'%s' is larger than 1 MiB", path);
+	if (st.st_size > (off_t)mib_max << 20)
+		return error_set(reterr, -EFBIG, "'%s' is larger than %u MiB", path, mib_max);
 
 	size_t size = (size_t)st.st_size;
 	char *text = malloc(size + 1);
@@ -455,16 +456,21 @@ static int read_fd(int fd, const char *path, char **ret_text, struct error *rete
 	return 0;
 }
 
-int confutil_read_file(const char *path, char **ret_text, struct error *reterr)
+int confutil_read_text(const char *path, unsigned mib_max, char **ret_text, struct error *reterr)
 {
 	/* Not to hang on a FIFO that somebody put there. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0)
 		return error_errno(reterr, -errno, "open '%s'", path);
-	int r = read_fd(fd, path, ret_text, reterr);
+	int r = read_fd(fd, path, mib_max, ret_text, reterr);
 	close(fd);
 	return r;
+}
+
+int confutil_read_file(const char *path, char **ret_text, struct error *reterr)
+{
+	return confutil_read_text(path, FILE_MIB_MAX, ret_text, reterr);
 }
 
 int confutil_line(const struct confutil_schema *schema, const struct confutil_lines *lines,

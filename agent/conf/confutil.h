@@ -83,7 +83,10 @@ int confutil_parse(const struct confutil_schema *schema, const char *name, const
 		   size_t struct_size, void *ret_struct, struct confutil_lines *ret_lines,
 		   struct error *reterr);
 
-/* A whole file of at most 1 MiB, NUL-terminated; free() it.  Error: -errno, "open NAME: why". */
+/* A whole file of at most so many MiB, with a NUL; free() it.  Error: -errno, "open NAME: why". */
+int confutil_read_text(const char *path, unsigned mib_max, char **ret_text, struct error *reterr);
+
+/* A configuration, which is of at most 1 MiB. */
 int confutil_read_file(const char *path, char **ret_text, struct error *reterr);
 
 /* The line of section.name, or 0. */

@@ -12,6 +12,9 @@
 #include "agent/conf/confutil.h"
 #include "lib/ata/score.h"
 
+/* Some ten million times. */
+#define TRACE_MIB_MAX 256
+
 static enum iso_law_kind kind_of(int law)
 {
 	switch ((enum scenario_law)law) {
@@ -51,9 +54,9 @@ static int parse_trace(char *text, double *times, uint32_t *ret_count, struct er
 			end++;
 		if (*end != '\0' || (!empty && !iso_ata_time_valid(time)))
 			return error_set(reterr, -EINVAL,
-					 "line %d: '%.40s' is no time; expected one positive "
-					 "number a line",
-					 line, text);
+					 "line %d: '%.40s' is no time; expected one number "
+					 "from %g to %g a line",
+					 line, text, ISO_ATA_TIME_MIN, ISO_ATA_TIME_MAX);
 		if (!empty)
 			times[count++] = time;
 	}
@@ -67,7 +70,7 @@ int train_trace_read(const char *path, double **ret_times, uint32_t *ret_count,
 		     struct error *reterr)
 {
 	char *text;
-	int r = confutil_read_file(path, &text, reterr);
+	int r = confutil_read_text(path, TRACE_MIB_MAX, &text, reterr);
 
 	if (r < 0)
 		return r;

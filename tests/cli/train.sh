@@ -309,14 +309,19 @@ run "$sim" train traces/scenario --csv --set samples=1
 ends 0
 # Six gradients each: a cycle of 1 and 3 s.
 grep -q '^a,1,12,0,12,' stdout || complain "other times: $(cat stdout)"
+# A million tasks that were measured are a usual trace.
+yes 0.25 | head -n 1000000 >traces/times
+run "$sim" train traces/scenario --csv --set samples=1
+ends 0
+grep -q '^a,1,12,0,96,' stdout || complain "other times: $(cat stdout stderr)"
 printf '1\n-2\n' >traces/times
 run "$sim" train traces/scenario
 ends 1
-err "isobar-sim: traces/scenario: traces/times: line 2: '-2' is no time; expected one positive number a line"
+err "isobar-sim: traces/scenario: traces/times: line 2: '-2' is no time; expected one number from 1e-15 to 1e+15 a line"
 printf '1e308\n1e308\n' >traces/times
 run "$sim" train traces/scenario
 ends 1
-err "isobar-sim: traces/scenario: traces/times: line 1: '1e308' is no time; expected one positive number a line"
+err "isobar-sim: traces/scenario: traces/times: line 1: '1e308' is no time; expected one number from 1e-15 to 1e+15 a line"
 printf '# none\n' >traces/times
 run "$sim" train traces/scenario
 ends 1
