@@ -131,6 +131,8 @@ static int run_seed(const struct scenario *scenario, const struct train_options 
 			fputs("\r\033[K", stderr);
 		if (r < 0)
 			break;
+		if (*count == 0)
+			train_print_head(stdout, opts->format, opts->timing, scenario);
 		train_print(stdout, opts->format, opts->timing, scenario, &results[*count],
 			    *count == 0);
 		++*count;
@@ -158,11 +160,9 @@ static int run_scenario(const char *name, const struct train_options *opts, stru
 	uint64_t first = opts->has_seed ? opts->seed : (uint64_t)scenario->seed;
 	if (results == NULL)
 		r = error_errno(reterr, -ENOMEM, "%s", name);
-	else
-		train_print_head(stdout, opts->format, opts->timing, scenario);
 	for (uint64_t i = 0; i < opts->seeds && r == 0; i++)
 		r = run_seed(scenario, opts, first + i, results, &count, reterr);
-	if (results != NULL)
+	if (count > 0)
 		train_print_end(stdout, opts->format);
 	if (r == 0 && opts->plot != NULL)
 		r = train_plot(opts->plot, scenario, results, count, reterr);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
+#include <string.h>
 
 #include "agent/sim/train.h"
 
@@ -35,14 +36,25 @@ static const char *spell(double value, int digits, const char *none, char out[NU
 	return out;
 }
 
-static void print_text(FILE *out, const struct train_result *result, bool timing)
+/* Of the column of names. */
+static int name_width(const struct scenario *scenario)
+{
+	size_t width = 20;
+
+	for (unsigned c = 0; c < scenario->curve_count; c++)
+		if (strlen(scenario->curves[c].name) > width)
+			width = strlen(scenario->curves[c].name);
+	return (int)width;
+}
+
+static void print_text(FILE *out, const struct train_result *result, int width, bool timing)
 {
 	const struct iso_training_totals *totals = &result->end.totals;
 	char measure[NUMBER_BYTES];
 
-	fprintf(out, "%-20s %6" PRIu64 " %11.5g %9" PRIu64 " %9" PRIu64 " %11.5g %6.2f%% %10s",
-		result->curve->name, result->seed, totals->time_s, totals->rounds, totals->updates,
-		totals->worker_s,
+	fprintf(out, "%-*s %6" PRIu64 " %11.5g %9" PRIu64 " %9" PRIu64 " %11.5g %6.2f%% %10s",
+		width, result->curve->name, result->seed, totals->time_s, totals->rounds,
+		totals->updates, totals->worker_s,
 		totals->worker_s > 0 ? 100 * totals->discarded_s / totals->worker_s : 0,
 		spell(result->end.measure, 4, "-", measure));
 	if (timing)
@@ -148,8 +160,8 @@ void train_print_head(FILE *out, enum train_format format, bool timing,
 	case TRAIN_TEXT:
 		if (scenario->title[0] != '\0')
 			fprintf(out, "%s\n", scenario->title);
-		fprintf(out, "%-20s %6s %11s %9s %9s %11s %7s %10s", "curve", "seed", "time",
-			"rounds", "updates", "worker time", "wasted", "measure");
+		fprintf(out, "%-*s %6s %11s %9s %9s %11s %7s %10s", name_width(scenario), "curve",
+			"seed", "time", "rounds", "updates", "worker time", "wasted", "measure");
 		if (timing)
 			fprintf(out, " %10s %9s", "cpu", "events/s");
 		fputc('\n', out);
@@ -174,9 +186,8 @@ void train_print_head(FILE *out, enum train_format format, bool timing,
 void train_print(FILE *out, enum train_format format, bool timing, const struct scenario *scenario,
 		 const struct train_result *result, bool is_first)
 {
-	(void)scenario;
 	switch (format) {
-	case TRAIN_TEXT: print_text(out, result, timing); break;
+	case TRAIN_TEXT: print_text(out, result, name_width(scenario), timing); break;
 	case TRAIN_CSV: print_csv(out, result); break;
 	case TRAIN_JSON:
 		fputs(is_first ? " " : ",\n ", out);

@@ -124,6 +124,12 @@ run sh -c '"$0" list >/dev/full' "$sim"
 ends 1
 err 'isobar-sim: standard output: No space left on device'
 
+# Columns stay below their heads, whatever curves are called.
+run "$sim" train ata-table-1 --set rounds=2
+ends 0
+awk 'NR > 1 && length($0) != (NR == 2 ? width = length($0) : width) { exit 1 }' stdout ||
+	complain "a crooked table: $(cat stdout)"
+
 # What is set on the command line.
 run "$sim" train small --csv --set rounds=2 --set curve.gta.batch=1 --set group.3.mean=8 \
 	--set samples=1
@@ -317,6 +323,7 @@ grep -q '^a,1,12,0,96,' stdout || complain "other times: $(cat stdout stderr)"
 printf '1\n-2\n' >traces/times
 run "$sim" train traces/scenario
 ends 1
+out ''
 err "isobar-sim: traces/scenario: traces/times: line 2: '-2' is no time; expected one number from 1e-15 to 1e+15 a line"
 printf '1e308\n1e308\n' >traces/times
 run "$sim" train traces/scenario
