@@ -13,6 +13,7 @@
 #include "agent/base/gnuplot.h"
 #include "agent/base/output.h"
 #include "agent/sim/option.h"
+#include "agent/sim/progress.h"
 #include "agent/sim/sim.h"
 
 #define SETS_MAX  64
@@ -100,17 +101,15 @@ static double now_s(void)
 /* A bar for people who wait; none for the first second, and none in a file. */
 static void show_progress(void *context, const struct train_stage *stage)
 {
-	static double shown_s;
 	const double *began_s = context;
-	static const char full[] = "##############################";
+	static const char full[] = "####################";
 	int done = (int)(stage->part * (double)(sizeof(full) - 1));
 
-	if (now_s() - *began_s < 1 || now_s() - shown_s < 0.2)
+	if (now_s() - *began_s < 1)
 		return;
-	shown_s = now_s();
-	fprintf(stderr, "\r\033[K%-20s seed %-6ju [%-30.*s] %3d%%%s", stage->curve->name,
-		(uintmax_t)stage->seed, done, full, (int)(100 * stage->part),
-		stage->is_prior ? " of prior-rounds" : "");
+	progress_show("%-20s seed %-6ju [%-20.*s] %3d%%%s", stage->curve->name,
+		      (uintmax_t)stage->seed, done, full, (int)(100 * stage->part),
+		      stage->is_prior ? " of prior-rounds" : "");
 }
 
 static int run_seed(const struct scenario *scenario, const struct train_options *opts,
@@ -127,8 +126,7 @@ static int run_seed(const struct scenario *scenario, const struct train_options 
 	for (unsigned c = 0; c < scenario->curve_count && r == 0; c++) {
 		r = train_run(world, c, isatty(STDERR_FILENO) ? &progress : NULL, &results[*count],
 			      reterr);
-		if (isatty(STDERR_FILENO))
-			fputs("\r\033[K", stderr);
+		progress_clear();
 		if (r < 0)
 			break;
 		if (*count == 0)

@@ -130,6 +130,25 @@ ends 0
 awk 'NR > 1 && length($0) != (NR == 2 ? width = length($0) : width) { exit 1 }' stdout ||
 	complain "a crooked table: $(cat stdout)"
 
+# Who waits at a terminal sees a bar, no wider than the terminal; nobody else does.
+if command -v script >/dev/null; then
+	script -qefc "stty cols 50; '$sim' train small --set rounds=1000000000" typescript \
+		</dev/null >/dev/null 2>&1 &
+	tries=0
+	while ! grep -q 'rennala .*\[' typescript 2>/dev/null && [ "$tries" -lt 300 ]; do
+		tries=$((tries + 1))
+		sleep 0.1
+	done
+	kill $!
+	wait $! || true
+	tr '\r' '\n' <typescript | sed 's/^.\[K//' | grep '^rennala ' >bars || true
+	grep -q '^rennala  *seed 1  *\[#* *' bars || complain "no bar: $(cat typescript)"
+	awk 'length($0) > 49 { exit 1 }' bars || complain "too wide for the terminal: $(cat bars)"
+fi
+run timeout 2 "$sim" train small --set rounds=1000000000
+out ''
+err ''
+
 # What is set on the command line.
 run "$sim" train small --csv --set rounds=2 --set curve.gta.batch=1 --set group.3.mean=8 \
 	--set samples=1
