@@ -189,6 +189,8 @@ static struct iso_training_config training_config(const struct train_machine *ma
 		.observe_wall = !machine->curve->options.share_normalised,
 		.problem = world->problem.callbacks,
 		.means_s = regret ? world->means : NULL,
+		.is_oracle = machine->strategy != NULL &&
+			     machine->curve->allocation == ISO_STRATEGY_OFTA,
 		.batch = machine->parameters.batch,
 	};
 }

@@ -168,9 +168,11 @@ void iso_strategy_set_rate(struct iso_strategy *strategy, uint32_t worker, doubl
 
 void iso_strategy_set_mean(struct iso_strategy *strategy, uint32_t worker, double mean_s)
 {
+	struct iso_strategy_worker *at = worker_at(strategy, worker);
+
 	assert(mean_s == 0 || iso_ata_time_valid(mean_s));
-	worker_at(strategy, worker)->given_mean_s = mean_s;
-	strategy->is_stale = true;
+	strategy->is_stale |= at->given_mean_s != mean_s;
+	at->given_mean_s = mean_s;
 }
 
 /* The last allocation is good for this round too. */

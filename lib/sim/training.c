@@ -28,6 +28,8 @@ static bool config_valid(const struct iso_training_config *config)
 		return false;
 	if (config->means_s != NULL && config->batch == 0)
 		return false;
+	if (config->is_oracle && (config->strategy == NULL || config->means_s == NULL))
+		return false;
 	return config->problem.params == 0 || config->problem.gradient != NULL;
 }
 

@@ -63,6 +63,7 @@ struct iso_training_config {
 	 * speed, and so does the best allocation.
 	 */
 	const double *means_s;
+	bool is_oracle; /* OFTA: it is told each worker's mean, and again when that changes */
 	uint32_t batch; /* tasks of a round, B */
 };
 

@@ -15,6 +15,16 @@ void iso_training_digest(struct iso_training *training, uint64_t what, uint64_t 
 	training->totals.digest = mixed ^ (mixed >> 32);
 }
 
+/* Who stands still, or nearly so, is not known. */
+static void tell_mean(struct iso_training *training, uint32_t w, const struct iso_speed *speed)
+{
+	const struct iso_training_config *config = &training->config;
+	double rate = config->observe_wall ? speed->speed * speed->share : speed->speed;
+	double mean_s = rate > 0 ? config->means_s[w] / rate : 0;
+
+	iso_strategy_set_mean(config->strategy, w, iso_ata_time_valid(mean_s) ? mean_s : 0);
+}
+
 void iso_training_look(struct iso_training *training, uint32_t w)
 {
 	struct iso_training_worker *worker = &training->workers[w];
@@ -29,6 +39,8 @@ void iso_training_look(struct iso_training *training, uint32_t w)
 		/* What an earlier run left may be another. */
 		iso_strategy_set_present(training->config.strategy, w, speed.present);
 	}
+	if (training->config.is_oracle)
+		tell_mean(training, w, &speed);
 	if (speed.present == worker->present) {
 		iso_training_regret_speed(training, w);
 		return;

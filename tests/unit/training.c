@@ -194,6 +194,33 @@ START_TEST(a_strategy_knows_the_shares)
 }
 END_TEST
 
+/* Speeds are hidden from all others. */
+START_TEST(an_oracle_knows_the_speeds)
+{
+	static const struct iso_speed_change changes[] = { { ISO_SPEED_SPEED, 0, 0, 0, 4 },
+							   { ISO_SPEED_SPEED, 0, 1, 1, 0 },
+							   { ISO_SPEED_SPEED, 5, 1, 1, 2 } };
+
+	for (int wall = 0; wall < 2; wall++) {
+		struct run run = run_with_constants(2, (const double[]){ 2, 2 });
+		struct iso_training_totals totals;
+
+		run_changes(&run, changes, 3);
+		run_strategy(&run, ISO_STRATEGY_OFTA, 5);
+		run.config.means_s = (const double[]){ 2, 2 };
+		run.config.is_oracle = true;
+		run.config.observe_wall = wall == 1;
+		run_start(&run, (struct iso_method_config){ .kind = ISO_METHOD_MINIBATCH }, NULL);
+		/* Two rounds of five tasks of the one that moves; then four and one, of 2 s. */
+		totals = run_after_rounds(&run, 3);
+		ck_assert_double_eq(totals.time_s, 2.5 + 2.5 + 2);
+		ck_assert_uint_eq(totals.computed, 15);
+		ck_assert_double_eq(totals.regret_s, 0);
+		run_finish(&run);
+	}
+}
+END_TEST
+
 /* Who leaves takes its work with it; who joins late starts then. */
 START_TEST(workers_come_and_go)
 {
@@ -332,6 +359,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_running_task_follows_its_speed_exactly);
 	tcase_add_test(tcase, a_strategy_learns_the_time_that_is_asked_for);
 	tcase_add_test(tcase, a_strategy_knows_the_shares);
+	tcase_add_test(tcase, an_oracle_knows_the_speeds);
 	tcase_add_test(tcase, workers_come_and_go);
 	tcase_add_test(tcase, a_run_without_workers_is_stuck_until_one_comes);
 	tcase_add_test(tcase, gradients_are_those_of_the_point_that_was_given);
