@@ -118,6 +118,8 @@ static void find_idle(struct cconf *conf, const struct confplace *place)
 	bool is_empirical = strategy == CCONF_STRATEGY_ATA_EMPIRICAL;
 	bool has_width = is_ata || is_empirical;
 	bool learns = has_width || strategy == CCONF_STRATEGY_ATA_POOLED;
+	bool allocates =
+	    learns || strategy == CCONF_STRATEGY_UTA || strategy == CCONF_STRATEGY_OFTA;
 	const struct {
 		const char *name;
 		bool has_effect;
@@ -127,7 +129,7 @@ static void find_idle(struct cconf *conf, const struct confplace *place)
 		{ "explore-tasks", learns }, { "discount", learns },
 		{ "smoothing", learns },     { "statistics", learns },
 		{ "cluster", learns },	     { "drift", learns },
-		{ "probe-rounds", learns },
+		{ "probe-rounds", learns },  { "every-rounds", allocates },
 	};
 
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {

@@ -164,6 +164,10 @@ START_TEST(an_option_without_effect_is_found)
 	ck_assert_int_eq(conf.allocation.idle_line, 6);
 	parses(REQUIRED "training { method = asgd }\nallocation { drift = 24 }\n");
 	ck_assert_str_eq(conf.allocation.idle, "drift");
+	parses(REQUIRED "allocation { strategy = gta every-rounds = 5 }\n");
+	ck_assert_str_eq(conf.allocation.idle, "every-rounds");
+	parses(REQUIRED "allocation { strategy = uta every-rounds = 5 }\n");
+	ck_assert_ptr_null(conf.allocation.idle);
 	parses(REQUIRED "allocation { alpha = 1ms drift = 24 calibrate-tasks = 8 }\n");
 	ck_assert_ptr_null(conf.allocation.idle);
 	parses(REQUIRED "allocation { strategy = ata-empirical eta = 2 width = 4e }\n");
