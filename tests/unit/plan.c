@@ -427,6 +427,44 @@ START_TEST(a_profile_of_another_layer_is_refused)
 }
 END_TEST
 
+/* Whether the first round explores; tasks that the slow worker gets in it. */
+static bool explores(const char *profile, uint64_t *ret_started)
+{
+	char text[300];
+
+	snprintf(text, sizeof(text),
+		 "training { tasks-per-round = 6 start-after = 0s }\n"
+		 "allocation { strategy = ata-empirical explore-tasks = 5 profile-trust = 1000000\n"
+		 "profile = %s/%s }",
+		 folder, profile);
+	open_run(text);
+	bool exploring = run_view(run, now_ns).exploring;
+	*ret_started = run_worker_view(run, 2).ledger.started;
+	run = run_close(run);
+	return exploring;
+}
+
+START_TEST(with_a_profile_nothing_is_explored_again)
+{
+	char path[100];
+	uint64_t started;
+
+	snprintf(path, sizeof(path), "%s/p", folder);
+	FILE *file = fopen(path, "w");
+	ck_assert_ptr_nonnull(file);
+	fprintf(file, "{ \"isobar-profile\": 1, \"task\": \"softmax 3x2, 256 samples\",\n"
+		      "\"time\": \"on-cpu\", \"per-cost\": true, \"workers\": [\n");
+	for (int i = 0; i < 3; i++)
+		fprintf(file, "{ \"name\": \"%c\", \"tasks\": 1000000, \"mean_s\": %g }%s\n",
+			'a' + i, i == 2 ? 1 : 0.01, i == 2 ? "] }" : ",");
+	ck_assert_int_eq(fclose(file), 0);
+	ck_assert(explores("none", &started));
+	ck_assert_uint_eq(started, 2);
+	ck_assert(!explores("p", &started));
+	ck_assert_uint_eq(started, 0);
+}
+END_TEST
+
 static const char *theory_text(const char *more, const struct iso_theory_choice *choice)
 {
 	static char text[RUN_THEORY_BYTES];
@@ -486,6 +524,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, theory_cannot_ask_for_any_batch);
 	tcase_add_test(tcase, only_what_has_alpha_and_eta_is_calibrated);
 	tcase_add_test(tcase, a_profile_of_another_layer_is_refused);
+	tcase_add_test(tcase, with_a_profile_nothing_is_explored_again);
 	tcase_add_test(tcase, of_theory_only_what_was_taken_is_told);
 	tcase_add_test(tcase, what_the_start_refuses_is_refused_when_checked);
 	tcase_add_test(tcase, naive_optimal_goes_on_with_the_fastest);
