@@ -90,7 +90,7 @@ static bool comes_first(struct iso_strategy *strategy, const struct iso_strategy
 	}
 	bool is_probe = options->probe_rounds > 0 && worker->samples.count > 0 &&
 			round > worker->given_round &&
-			round - worker->given_round >= options->probe_rounds;
+			round - worker->given_round > options->probe_rounds;
 	strategy->is_probe |= is_probe;
 	return is_probe;
 }

@@ -494,7 +494,27 @@ START_TEST(who_is_never_used_is_tried_now_and_then)
 		ck_assert_uint_le(tasks[3], 1);
 		ck_assert_uint_eq(tasks[0] + tasks[1] + tasks[2] + tasks[3], 6);
 	}
-	ck_assert_uint_eq(tried, 100);
+	/* Seven rounds without one, and then one. */
+	ck_assert_uint_eq(tried, 700 / 8);
+	free(strategy);
+}
+END_TEST
+
+/* One round without a task is no probe for those who have one in each. */
+START_TEST(who_is_used_is_not_probed)
+{
+	struct iso_strategy *strategy = pupil_with(ISO_STRATEGY_ATA_EMPIRICAL, 12,
+						   &(struct iso_ata_options){ .probe_rounds = 1 });
+	uint32_t tasks[PUPILS], tried = 0;
+
+	for (uint32_t i = 0; i < PUPILS; i++)
+		pupil_teach(strategy, i, 1e9, i == 0 ? 1 : i == 3 ? 1000 : 5);
+	for (uint64_t round = 1; round <= 60; round++) {
+		pupil_allocate(strategy, round, tasks);
+		ck_assert_uint_ge(tasks[0], 8);
+		tried += tasks[3];
+	}
+	ck_assert_uint_eq(tried, 30);
 	free(strategy);
 }
 END_TEST
@@ -593,6 +613,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, workers_that_are_alike_share_their_samples);
 	tcase_add_test(tcase, a_changed_worker_is_explored_anew_and_draws_not_all_tasks);
 	tcase_add_test(tcase, who_is_never_used_is_tried_now_and_then);
+	tcase_add_test(tcase, who_is_used_is_not_probed);
 	tcase_add_test(tcase, probes_leave_a_kept_allocation_as_it_is);
 	tcase_add_test(tcase, an_imported_worker_is_believed_so_far);
 	tcase_add_test(tcase, options_out_of_range_are_refused);
