@@ -25,7 +25,7 @@ struct remedy {
 
 static const struct remedy remedies[] = {
 	{ "many-workers", "slow convergence with n >> B", "clusters of similar workers",
-	  "worker time so far, of the best allocation's", remedy_many_workers, 3, 1.6, false },
+	  "worker time so far, of the best allocation's", remedy_many_workers, 3, 1.1, false },
 	{ "warm-start", "slow convergence with n >> B", "the profile of an earlier run",
 	  "worker time so far, of the best allocation's", remedy_warm_start, 3, 1.05, false },
 	{ "slow-down", "a worker becomes slow", "drift detection", TIMES_BEST, remedy_slow_down, 4,
@@ -39,10 +39,10 @@ static const struct remedy remedies[] = {
 	{ "chatty", "a new allocation each round", "a new one every 50 rounds",
 	  "tasks that change place", remedy_chatty, 0.3, 0.1, false },
 	{ "uneven", "tasks of different size", "times divided by the size", TIMES_BEST,
-	  remedy_uneven, 1.05, 1.01, false },
+	  remedy_uneven, 1.02, 1.01, false },
 	{ "unlucky", "an unlucky first time", "forced first exploration", TIMES_BEST,
 	  remedy_unlucky, 1.5, 1.1, true },
-	{ "alpha", "nobody knows alpha", "calibration", TIMES_BEST, remedy_alpha, 1.9, 1.6, false },
+	{ "alpha", "nobody knows alpha", "calibration", TIMES_BEST, remedy_alpha, 1.9, 1.8, false },
 	{ "late", "results that come late", "asynchronous statistics", "results that were too late",
 	  remedy_late, 10, 0.1, false },
 };

@@ -34,7 +34,7 @@ remedy_fn remedy_warm_start;
 /* One worker is ten times as slow from round 3000 on: round time of the 500 rounds after, over the
  * best one's.  Cure: drift detection. */
 remedy_fn remedy_slow_down;
-/* A worker that was too slow to be used becomes the fastest.  Cure: drift detection and probes. */
+/* A worker that is known to be too slow becomes the fastest.  Cure: drift detection and probes. */
 remedy_fn remedy_speed_up;
 /* Speeds wander.  Round time over the best one's.  Cure: discounting. */
 remedy_fn remedy_wandering;
