@@ -109,10 +109,10 @@ static int parse_options(int argc, char **argv, struct options *ret_options)
 }
 
 /* Says that checkpoints fail, and that they work again; not each time. */
-static void save(struct coordinator *coordinator, uint64_t now_ns, bool force)
+static void save(struct coordinator *coordinator, uint64_t now_ns)
 {
 	struct error error;
-	int r = run_checkpoint(coordinator->run, now_ns, force, &error);
+	int r = run_checkpoint(coordinator->run, now_ns, false, &error);
 
 	if (r < 0 && !coordinator->checkpoint_failing)
 		log_error("%s; training goes on without checkpoints", error.text);
@@ -131,7 +131,7 @@ static void turn(void *context)
 	run_advance(coordinator->run, now_ns);
 	net_send_orders(coordinator->net, now_ns);
 	run_evaluate(coordinator->run, now_ns);
-	save(coordinator, now_ns, false);
+	save(coordinator, now_ns);
 	if (run_is_over(coordinator->run, now_ns) && !coordinator->is_done) {
 		coordinator->is_done = true;
 		loop_quit(&coordinator->loop);
@@ -289,29 +289,49 @@ static int open_all(struct coordinator *coordinator, struct error *reterr)
 	return r;
 }
 
-static void write_report(struct coordinator *coordinator)
+/* In place: it may be a pipe or a device. */
+static int write_report(struct coordinator *coordinator, struct error *reterr)
 {
+	const char *path = coordinator->options.report;
 	json_t *status = command_status(coordinator, NULL);
+	int r = status != NULL ? 0 : -ENOMEM;
 
-	if (status == NULL || json_dump_file(status, coordinator->options.report,
-					     JSON_INDENT(1) | JSON_SORT_KEYS) < 0)
-		log_error("write '%s': %s", coordinator->options.report, strerror(errno));
+	errno = 0;
+	if (r == 0 && json_dump_file(status, path, JSON_INDENT(1) | JSON_SORT_KEYS) < 0)
+		r = errno != 0 ? -errno : -EIO;
 	json_decref(status);
+	return r < 0 ? error_errno(reterr, r, "write '%s'", path) : 0;
 }
 
-/* The last word: what was reached, on disk and in the log. */
-static void finish(struct coordinator *coordinator)
+/* What is to stay of the run; false: not all of it could be written. */
+static bool save_results(struct coordinator *coordinator, uint64_t now_ns)
+{
+	bool is_saved = true;
+	struct error error;
+
+	if (run_checkpoint(coordinator->run, now_ns, true, &error) < 0) {
+		log_error("%s; what came after the last checkpoint is lost", error.text);
+		is_saved = false;
+	}
+	if (run_write_profile(coordinator->run, &error) < 0) {
+		log_error("%s; what was learnt of the workers is lost to the next run", error.text);
+		is_saved = false;
+	}
+	if (coordinator->options.report != NULL && write_report(coordinator, &error) < 0) {
+		log_error("%s; there is no report", error.text);
+		is_saved = false;
+	}
+	return is_saved;
+}
+
+/* The last word: what was reached, on disk and in the log; false: not on disk. */
+static bool finish(struct coordinator *coordinator)
 {
 	uint64_t now_ns = clock_now_ns();
-	struct error error;
 	uint32_t count;
 
 	run_evaluate_now(coordinator->run, now_ns);
-	save(coordinator, now_ns, true);
-	if (run_write_profile(coordinator->run, &error) < 0)
-		log_error("%s", error.text);
-	if (coordinator->options.report != NULL)
-		write_report(coordinator);
+	bool is_saved = save_results(coordinator, now_ns);
 	const struct evaluation_point *points = run_evaluations(coordinator->run, &count);
 	/* A user's task that does not work gives none. */
 	if (count == 0)
@@ -322,6 +342,7 @@ static void finish(struct coordinator *coordinator)
 			 (unsigned long long)points[count - 1].round,
 			 (double)run_view(coordinator->run, now_ns).elapsed_ns / 1e9,
 			 points[count - 1].accuracy);
+	return is_saved;
 }
 
 static void close_all(struct coordinator *coordinator)
@@ -343,7 +364,7 @@ int main(int argc, char **argv)
 {
 	static struct coordinator coordinator;
 	struct error error = { 0 };
-	bool with_prefix = getenv("JOURNAL_STREAM") != NULL;
+	bool with_prefix = getenv("JOURNAL_STREAM") != NULL, is_saved = true;
 
 	blas_without_threads(argv);
 	log_prepare();
@@ -382,11 +403,11 @@ int main(int argc, char **argv)
 		service_ready("training");
 		r = loop_run(&coordinator.loop);
 		service_leaving();
-		finish(&coordinator);
+		is_saved = finish(&coordinator);
 	}
 	if (r < 0)
 		log_error("isobar-coordinator: %s",
 			  error.text[0] != '\0' ? error.text : strerror(-r));
 	close_all(&coordinator);
-	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+	return r < 0 || !is_saved ? EXIT_FAILURE : EXIT_SUCCESS;
 }

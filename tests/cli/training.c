@@ -170,6 +170,43 @@ START_TEST(what_a_run_has_learnt_is_there_for_the_next)
 }
 END_TEST
 
+static void wait_for_an_answer(void)
+{
+	for (unsigned ms = 0; cluster_number(&cluster, "term") < 0 && ms < CLUSTER_WAIT_MS;
+	     ms += 20)
+		usleep(20000);
+}
+
+/* What is in the way of what is to be written at the end, and what is said of it. */
+static const struct {
+	const char *name, *said;
+} lost[] = {
+	{ "state/checkpoint.new", "what came after the last checkpoint is lost" },
+	{ "profile.json.new", "what was learnt of the workers is lost" },
+	{ "report.json", "there is no report" },
+};
+
+START_TEST(a_result_that_cannot_be_written_is_no_success)
+{
+	char more[256], path[128];
+
+	snprintf(more, sizeof(more),
+		 "training { stop-after-rounds = 5 }\n"
+		 "allocation { strategy = ata profile = %s/profile.json }\n",
+		 cluster.folder);
+	cluster_configure(&cluster, more);
+	cluster_start_coordinator(&cluster, NULL);
+	wait_for_an_answer();
+	snprintf(path, sizeof(path), "%s/%s", cluster.folder, lost[_i].name);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	cluster_start_workers(&cluster);
+	ck_assert_int_eq(cluster_wait(&cluster.coordinator), 1);
+	const char *log = cluster_said(&cluster, "coordinator.log");
+	ck_assert_ptr_nonnull(strstr(log, lost[_i].said));
+	ck_assert_ptr_nonnull(strstr(log, "done after step 5"));
+}
+END_TEST
+
 START_TEST(goes_on_without_a_killed_worker_and_takes_it_back)
 {
 	/* Long enough tasks that the kill meets one in the middle. */
@@ -273,13 +310,6 @@ START_TEST(begins_anew_with_workers_that_have_joined)
 	ck_assert_double_gt(cluster_number(&cluster, "term"), term);
 }
 END_TEST
-
-static void wait_for_an_answer(void)
-{
-	for (unsigned ms = 0; cluster_number(&cluster, "term") < 0 && ms < CLUSTER_WAIT_MS;
-	     ms += 20)
-		usleep(20000);
-}
 
 START_TEST(refuses_a_damaged_checkpoint)
 {
@@ -518,6 +548,8 @@ Suite *test_suite(void)
 	tcase_add_loop_test(tcase, accuracy_rises_with_each_method, 0,
 			    (int)(sizeof(methods) / sizeof(methods[0])));
 	tcase_add_test(tcase, what_a_run_has_learnt_is_there_for_the_next);
+	tcase_add_loop_test(tcase, a_result_that_cannot_be_written_is_no_success, 0,
+			    (int)(sizeof(lost) / sizeof(lost[0])));
 	tcase_add_test(tcase, goes_on_without_a_killed_worker_and_takes_it_back);
 	tcase_add_test(tcase, stops_for_want_of_workers_and_goes_on_when_one_comes);
 	tcase_add_test(tcase, goes_on_from_its_checkpoint_after_a_kill);
