@@ -394,6 +394,38 @@ START_TEST(the_stint_before_an_unseen_one_is_not_counted_twice)
 }
 END_TEST
 
+static void job_moves_below(void)
+{
+	job_id = 0;
+	job_level = 2;
+	job_id = below_node.id;
+}
+
+START_TEST(a_job_that_becomes_another_cgroup_while_a_task_is_judged_is_known)
+{
+	struct kernfs_node node = { .id = 40 };
+	struct cgroup leaf = { .level = 3,
+			       .kn = &node,
+			       .ancestors = { &root, &job, &below, &leaf } };
+	struct css_set in_leaf = { .dfl_cgrp = &leaf };
+	struct task_struct a = task(1, &in_leaf, SCHED_NORMAL);
+
+	fake.at_probe = job_moves_below;
+	switched(&idle, &a);
+	pass(&a, 5);
+	falls_asleep(&a, &idle);
+	ck_assert_ptr_null(fake.at_probe);
+	/* As after it, at each switch. */
+	a.__state = TASK_RUNNING;
+	a.on_rq = 1;
+	switched(&idle, &a);
+	pass(&a, 7);
+	ck_assert_uint_ge(on_cpu_ns(), 7);
+	falls_asleep(&a, &idle);
+	ck_assert_uint_eq(accounts[0].seen_job, below_node.id);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("hooks");
@@ -409,6 +441,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, an_unseen_switch_to_the_idle_task_is_no_stint_of_the_jobs_task);
 	tcase_add_test(tcase, the_idle_task_is_not_of_the_job_where_that_is_the_root);
 	tcase_add_test(tcase, the_stint_before_an_unseen_one_is_not_counted_twice);
+	tcase_add_test(tcase, a_job_that_becomes_another_cgroup_while_a_task_is_judged_is_known);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
