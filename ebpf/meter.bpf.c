@@ -237,8 +237,12 @@ static __always_inline void switch_in(struct meter_cpu *cpu, struct task_struct 
 		cpu->switches += 1;
 	}
 	note = note_of(next);
-	if (note == NULL)
+	if (note == NULL) {
+		/* In 6.1 one can be out of reach for a moment, and may say that next waits. */
+		if ((cpu->running & METER_RUNS_JOB) && next->bpf_storage != NULL)
+			sync_wanted = 1;
 		return;
+	}
 	note->runs += 1;
 	note->sum_exec_ns = next->se.sum_exec_runtime;
 	/* Whoever was counted as waiting waits no more, also if it has left the job. */
@@ -411,10 +415,23 @@ int BPF_PROG(isobar_attach, struct cgroup *to, const char *path, struct task_str
 	return 0;
 }
 
+/* As far as the hook has seen: neither does who is about to be switched in or out. */
+static __always_inline bool runs_now(struct task_struct *task)
+{
+	__u32 index = cpu_of(task);
+	struct meter_cpu *cpu = bpf_map_lookup_elem(&cpus, &index);
+
+	return task->on_cpu && cpu != NULL && index < cpu_count && cpu->tid == (__u32)task->pid;
+}
+
 /*
  * Visits all tasks when the meter starts, when the job's cgroup is another one,
  * and when tasks were moved.  The hooks go on meanwhile: runs tells whether the
  * task was switched in between looking at it and counting it.
+ *
+ * Who runs or sleeps and is counted as waiting was switched in while its note was out
+ * of reach.  If it is woken or switched out just now it waits, after all, and is looked
+ * at again below.
  */
 SEC("iter/task")
 int sync_tasks(struct bpf_iter__task *context)
@@ -439,7 +456,8 @@ int sync_tasks(struct bpf_iter__task *context)
 		note->sum_exec_ns = task->se.sum_exec_runtime;
 	runs = *(volatile __u32 *)&note->runs;
 	now_ns = bpf_ktime_get_ns();
-	if (!is_in && __sync_lock_test_and_set(&note->waiting, 0) == 1)
+	if ((!is_in || task->on_rq == 0 || runs_now(task)) &&
+	    __sync_lock_test_and_set(&note->waiting, 0) == 1)
 		wait_end(own, now_ns);
 	if (task->on_cpu) {
 		sync_running(task, is_in, now_ns);

@@ -310,6 +310,56 @@ START_TEST(who_leaves_is_looked_at_though_its_note_is_out_of_reach)
 }
 END_TEST
 
+/* Or else a sleeper would be demand until it is woken. */
+START_TEST(who_runs_while_its_note_is_out_of_reach_waits_no_more)
+{
+	for (int sleeps = 0; sleeps < 2; sleeps++) {
+		struct task_struct a, stranger = task(3, &in_other, SCHED_NORMAL);
+		__u64 waited_ns;
+
+		begin();
+		a = task(1, &in_the_job, SCHED_NORMAL);
+		visited(&a);
+		ck_assert_int_eq(waiting(), 1);
+		pass(&idle, 100);
+		fake.notes_unreachable = true;
+		switched(&idle, &a);
+		fake.notes_unreachable = false;
+		ck_assert_uint_eq(sync_wanted, 1);
+		pass(&a, 40);
+		if (sleeps)
+			falls_asleep(&a, &stranger);
+		visited(&a);
+		ck_assert_int_eq(waiting(), 0);
+		waited_ns = wait_ns();
+		pass(sleeps ? &stranger : &a, 1000);
+		ck_assert_uint_eq(wait_ns(), waited_ns);
+		ck_assert_uint_eq(on_cpu_ns(), sleeps ? 40 : 1040);
+		/* It waits when it does. */
+		if (sleeps)
+			woken(&a);
+		else
+			switched(&a, &stranger);
+		visited(&a);
+		ck_assert_int_eq(waiting(), 1);
+		pass(&stranger, 10);
+		ck_assert_uint_eq(wait_ns(), waited_ns + 10);
+	}
+}
+END_TEST
+
+/* No visit is asked for by those who are in nobody's job. */
+START_TEST(a_stranger_whose_note_is_out_of_reach_is_none_of_ours)
+{
+	struct task_struct a = task(3, &in_other, SCHED_NORMAL);
+
+	a.bpf_storage = &a;
+	fake.notes_unreachable = true;
+	switched(&idle, &a);
+	ck_assert_uint_eq(sync_wanted, 0);
+}
+END_TEST
+
 START_TEST(a_move_of_strangers_is_none_of_ours)
 {
 	struct task_struct a = task(3, &in_other, SCHED_NORMAL);
@@ -437,6 +487,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, what_a_child_of_the_job_uses_is_known_from_its_start);
 	tcase_add_test(tcase, another_instances_tasks_are_strangers_where_clocks_are_given_too);
 	tcase_add_test(tcase, who_leaves_is_looked_at_though_its_note_is_out_of_reach);
+	tcase_add_test(tcase, who_runs_while_its_note_is_out_of_reach_waits_no_more);
+	tcase_add_test(tcase, a_stranger_whose_note_is_out_of_reach_is_none_of_ours);
 	tcase_add_test(tcase, a_move_of_strangers_is_none_of_ours);
 	tcase_add_test(tcase, an_unseen_switch_to_the_idle_task_is_no_stint_of_the_jobs_task);
 	tcase_add_test(tcase, the_idle_task_is_not_of_the_job_where_that_is_the_root);
