@@ -155,21 +155,6 @@ static const char *node_state(const struct node *node, const struct iso_trade_st
 	return "isolated";
 }
 
-/* Short and stable: keys of the JSON, later labels of metrics. */
-static const char *drop_name(enum iso_trade_drop drop)
-{
-	static const char *const names[ISO_DROP_COUNT] = {
-		[ISO_DROP_FORM] = "malformed",	   [ISO_DROP_CHECKSUM] = "checksum",
-		[ISO_DROP_VERSION] = "version",	   [ISO_DROP_CLUSTER] = "cluster",
-		[ISO_DROP_CONFIG] = "config",	   [ISO_DROP_ADDRESS] = "address",
-		[ISO_DROP_SENDER] = "sender",	   [ISO_DROP_GENERATION] = "generation",
-		[ISO_DROP_CLOSED] = "closed",	   [ISO_DROP_HALTED] = "halted",
-		[ISO_DROP_STALE] = "stale",	   [ISO_DROP_REFERENCE] = "reference",
-	};
-
-	return names[drop];
-}
-
 static unsigned fill_drops(const struct node *node, const struct iso_trade_status *trade,
 			   struct status_drop out[DROPS_MAX])
 {
@@ -178,7 +163,7 @@ static unsigned fill_drops(const struct node *node, const struct iso_trade_statu
 
 	for (int i = 0; i < ISO_DROP_COUNT; i++)
 		out[count++] = (struct status_drop){
-			.reason = drop_name((enum iso_trade_drop)i),
+			.reason = iso_trade_drop_text((enum iso_trade_drop)i),
 			.count = (int64_t)trade->drops[i],
 		};
 	if (node->link == NULL)

@@ -140,6 +140,7 @@ enum iso_trade_drop {
 	ISO_DROP_REFERENCE,     /* coded against a price that is not kept, or by no table */
 	ISO_DROP_COUNT,
 };
+/* Short and stable: keys of the status in JSON, and labels of metrics. */
 const char *iso_trade_drop_text(enum iso_trade_drop drop);
 
 /*

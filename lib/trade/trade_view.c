@@ -6,23 +6,17 @@
 
 const char *iso_trade_drop_text(enum iso_trade_drop drop)
 {
-	switch (drop) {
-	case ISO_DROP_FORM: return "not a message of this protocol";
-	case ISO_DROP_CHECKSUM: return "damaged on the way";
-	case ISO_DROP_VERSION: return "another version of the protocol";
-	case ISO_DROP_CLUSTER: return "another cluster";
-	case ISO_DROP_CONFIG: return "another epoch or shared configuration";
-	case ISO_DROP_ADDRESS: return "meant for another node";
-	case ISO_DROP_SENDER: return "sender is not a neighbour, or not who it says";
-	case ISO_DROP_GENERATION: return "of an earlier life of a node";
-	case ISO_DROP_CLOSED: return "edge or agent not open";
-	case ISO_DROP_HALTED: return "trading has stopped";
-	case ISO_DROP_STALE: return "price older than one already known";
-	case ISO_DROP_REFERENCE: return "price refers to one that is forgotten";
-	case ISO_DROP_COUNT: break;
-	}
-	assert(!"drop");
-	return "";
+	static const char *const texts[ISO_DROP_COUNT] = {
+		[ISO_DROP_FORM] = "malformed",	   [ISO_DROP_CHECKSUM] = "checksum",
+		[ISO_DROP_VERSION] = "version",	   [ISO_DROP_CLUSTER] = "cluster",
+		[ISO_DROP_CONFIG] = "config",	   [ISO_DROP_ADDRESS] = "address",
+		[ISO_DROP_SENDER] = "sender",	   [ISO_DROP_GENERATION] = "generation",
+		[ISO_DROP_CLOSED] = "closed",	   [ISO_DROP_HALTED] = "halted",
+		[ISO_DROP_STALE] = "stale",	   [ISO_DROP_REFERENCE] = "reference",
+	};
+
+	assert(drop < ISO_DROP_COUNT);
+	return texts[drop];
 }
 
 uint32_t iso_trade_edges(const struct iso_trade *trade)
