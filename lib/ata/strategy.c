@@ -13,17 +13,6 @@ static const char *const kind_texts[] = {
 	[ISO_STRATEGY_OFTA] = "ofta", [ISO_STRATEGY_ATA_POOLED] = "ata-pooled",
 };
 
-enum iso_status iso_strategy_kind_parse(const char *text, enum iso_strategy_kind *ret_kind)
-{
-	for (unsigned kind = ISO_STRATEGY_ATA; kind <= ISO_STRATEGY_ATA_POOLED; kind++) {
-		if (strcmp(text, kind_texts[kind]) != 0)
-			continue;
-		*ret_kind = (enum iso_strategy_kind)kind;
-		return ISO_OK;
-	}
-	return ISO_E_UNKNOWN;
-}
-
 const char *iso_strategy_kind_text(enum iso_strategy_kind kind)
 {
 	assert(kind >= ISO_STRATEGY_ATA);

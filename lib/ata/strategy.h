@@ -140,9 +140,7 @@ struct iso_strategy_config {
 
 struct iso_strategy;
 
-/* "ata", "ata-empirical", "gta", "uta", "ofta", "ata-pooled"; ISO_E_UNKNOWN for anything else. */
-ISO_MUST_USE enum iso_status iso_strategy_kind_parse(const char *text,
-						     enum iso_strategy_kind *ret_kind);
+/* "ata", "ata-empirical", "gta", "uta", "ofta", "ata-pooled". */
 const char *iso_strategy_kind_text(enum iso_strategy_kind kind);
 
 /* Bytes that init needs; 0 if the configuration is not valid. */

@@ -5,28 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "lib/draw.h"
 #include "lib/hot.h"
-
-void iso_batches_init(struct iso_batches *batches, uint32_t *order, uint32_t samples, uint64_t seed)
-{
-	assert(samples >= 1);
-	*batches = (struct iso_batches){ .order = order, .samples = samples, .rng = { seed } };
-	iso_draw_shuffle(&batches->rng, order, samples);
-}
-
-void iso_batches_next(struct iso_batches *batches, uint32_t count, uint32_t *ret_samples)
-{
-	assert(batches->next < batches->samples);
-	for (uint32_t i = 0; i < count; i++) {
-		ret_samples[i] = batches->order[batches->next++];
-		if (batches->next < batches->samples)
-			continue;
-		batches->next = 0;
-		batches->epochs++;
-		iso_draw_shuffle(&batches->rng, batches->order, batches->samples);
-	}
-}
+#include "lib/rng.h"
 
 /* A set of drawn positions: 2^bits slots, at least twice as many as are drawn. */
 #define BITS_MAX 13u

@@ -4,26 +4,9 @@
 
 #include <stdint.h>
 
-#include "lib/rng.h"
-
 /*
  * Mini-batches from a part of the data set.
  */
-
-/* Without replacement within an epoch: each sample once, then shuffled anew. */
-struct iso_batches {
-	uint32_t *order; /* borrowed: the part's sample numbers, permuted in place */
-	uint32_t samples;
-	uint32_t next;
-	uint64_t epochs; /* completed */
-	struct iso_rng rng;
-};
-
-void iso_batches_init(struct iso_batches *batches, uint32_t *order, uint32_t samples,
-		      uint64_t seed);
-
-/* The next `count` sample numbers; a batch may span two epochs.  count, samples >= 1. */
-void iso_batches_next(struct iso_batches *batches, uint32_t count, uint32_t *ret_samples);
 
 /*
  * A batch that depends on the seed alone, so that a task computed again by

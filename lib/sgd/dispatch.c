@@ -8,19 +8,6 @@
 #include "lib/carve.h"
 #include "lib/sgd/board.h"
 
-const char *iso_dispatch_verdict_text(enum iso_dispatch_verdict verdict)
-{
-	static const char *const texts[] = {
-		[ISO_DISPATCH_ACCEPTED] = "accepted",	  [ISO_DISPATCH_LATE] = "late",
-		[ISO_DISPATCH_OTHER_TERM] = "other term", [ISO_DISPATCH_ABANDONED] = "abandoned",
-		[ISO_DISPATCH_NOT_FINITE] = "not finite",
-	};
-
-	assert(verdict >= ISO_DISPATCH_ACCEPTED);
-	assert(verdict <= ISO_DISPATCH_NOT_FINITE);
-	return texts[verdict];
-}
-
 static bool config_valid(const struct iso_dispatch_config *config)
 {
 	return config->workers > 0 && config->tasks_max > 0 && config->threads_max > 0 &&

@@ -97,7 +97,6 @@ enum iso_dispatch_verdict {
 	ISO_DISPATCH_ABANDONED,  /* stopped work, counted */
 	ISO_DISPATCH_NOT_FINITE, /* refused, the task is handed out again */
 };
-const char *iso_dispatch_verdict_text(enum iso_dispatch_verdict verdict);
 
 /* The task of an accepted result. */
 struct iso_dispatch_done {

@@ -43,17 +43,6 @@ static bool kind_valid(enum iso_method_kind kind)
 	return kind >= ISO_METHOD_MINIBATCH && (unsigned)kind <= ISO_METHOD_KINDS;
 }
 
-enum iso_status iso_method_parse(const char *text, enum iso_method_kind *ret_kind)
-{
-	for (unsigned kind = 1; kind <= ISO_METHOD_KINDS; kind++) {
-		if (strcmp(text, kinds[kind].text) != 0)
-			continue;
-		*ret_kind = (enum iso_method_kind)kind;
-		return ISO_OK;
-	}
-	return ISO_E_UNKNOWN;
-}
-
 const char *iso_method_text(enum iso_method_kind kind)
 {
 	assert(kind_valid(kind));

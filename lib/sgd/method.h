@@ -45,8 +45,7 @@ enum iso_method_kind {
 };
 #define ISO_METHOD_KINDS 11u
 
-/* "minibatch", "rennala", "ringmaster-stops", ...; ISO_E_UNKNOWN for anything else. */
-ISO_MUST_USE enum iso_status iso_method_parse(const char *text, enum iso_method_kind *ret_kind);
+/* "minibatch", "rennala", "ringmaster-stops", ... */
 const char *iso_method_text(enum iso_method_kind kind);
 
 /* What a driver must know of a method before it makes one. */

@@ -207,29 +207,6 @@ START_TEST(a_partition_that_makes_no_sense_is_refused)
 }
 END_TEST
 
-START_TEST(an_epoch_has_each_sample_once)
-{
-	struct iso_batches batches;
-	uint32_t drawn[7];
-	unsigned counts[100] = { 0 };
-
-	for (uint32_t i = 0; i < 100; i++)
-		order[i] = i;
-	iso_batches_init(&batches, order, 100, test_seed_base());
-	for (int b = 0; b < 100; b++) {
-		iso_batches_next(&batches, 7, drawn);
-		for (int i = 0; i < 7; i++)
-			counts[drawn[i]]++;
-		/* At any time no sample is more than one epoch ahead of another. */
-		for (int i = 0; i < 100; i++) {
-			ck_assert_uint_ge(counts[i], batches.epochs);
-			ck_assert_uint_le(counts[i], batches.epochs + 1);
-		}
-	}
-	ck_assert_uint_eq(batches.epochs, 7);
-}
-END_TEST
-
 START_TEST(a_drawn_batch_depends_on_its_seed_only_and_has_no_repeats)
 {
 	static uint32_t part[5000], drawn[ISO_BATCH_MAX], again[ISO_BATCH_MAX];
@@ -282,7 +259,6 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, the_same_seed_gives_the_same_partition);
 	tcase_add_test(tcase, partitions_work_for_any_size_and_alpha);
 	tcase_add_test(tcase, a_partition_that_makes_no_sense_is_refused);
-	tcase_add_test(tcase, an_epoch_has_each_sample_once);
 	tcase_add_test(tcase, a_drawn_batch_depends_on_its_seed_only_and_has_no_repeats);
 	tcase_add_test(tcase, gathered_rows_are_scaled);
 	suite_add_tcase(suite, tcase);

@@ -484,13 +484,6 @@ START_TEST(a_configuration_that_makes_no_sense_is_refused)
 }
 END_TEST
 
-START_TEST(verdicts_have_names)
-{
-	ck_assert_str_eq(iso_dispatch_verdict_text(ISO_DISPATCH_ACCEPTED), "accepted");
-	ck_assert_str_eq(iso_dispatch_verdict_text(ISO_DISPATCH_NOT_FINITE), "not finite");
-}
-END_TEST
-
 START_TEST(dies_when_time_goes_back)
 {
 	struct iso_dispatch *dispatch = make(&standard);
@@ -532,7 +525,6 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, abandoned_work_is_counted);
 	tcase_add_test(tcase, greedy_cost_is_what_all_burn_until_the_last_needed_result);
 	tcase_add_test(tcase, a_configuration_that_makes_no_sense_is_refused);
-	tcase_add_test(tcase, verdicts_have_names);
 	tcase_add_test_raise_signal(tcase, dies_when_time_goes_back, SIGABRT);
 	tcase_add_test_raise_signal(tcase, dies_of_more_tasks_than_there_is_room_for, SIGABRT);
 	tcase_add_test_raise_signal(tcase, dies_of_an_order_to_one_who_is_not_here, SIGABRT);

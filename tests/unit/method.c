@@ -8,19 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-START_TEST(names_are_parsed_and_differ)
+START_TEST(names_differ)
 {
-	for (unsigned kind = 1; kind <= ISO_METHOD_KINDS; kind++) {
-		enum iso_method_kind parsed = ISO_METHOD_MINIBATCH;
-
-		ck_assert_ok(iso_method_parse(iso_method_text((enum iso_method_kind)kind),
-					      &parsed));
-		ck_assert_uint_eq(parsed, kind);
-	}
-	enum iso_method_kind untouched = ISO_METHOD_RENNALA;
-	ck_assert_int_eq(iso_method_parse("ringmaste", &untouched), ISO_E_UNKNOWN);
-	ck_assert_int_eq(iso_method_parse("", &untouched), ISO_E_UNKNOWN);
-	ck_assert_int_eq(untouched, ISO_METHOD_RENNALA);
+	for (unsigned a = 1; a <= ISO_METHOD_KINDS; a++)
+		for (unsigned b = 1; b < a; b++)
+			ck_assert_str_ne(iso_method_text((enum iso_method_kind)a),
+					 iso_method_text((enum iso_method_kind)b));
 }
 END_TEST
 
@@ -78,7 +71,7 @@ Suite *test_suite(void)
 	Suite *suite = suite_create("method");
 	TCase *tc = tcase_create("method");
 
-	tcase_add_test(tc, names_are_parsed_and_differ);
+	tcase_add_test(tc, names_differ);
 	tcase_add_test(tc, every_number_of_the_configuration_is_checked);
 	suite_add_tcase(suite, tc);
 	return suite;
