@@ -10,7 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-#define SECOND	     (1000 * MS)
 #define NODES	     5u
 #define HOSTILE	     2u	 /* between 1 and 3 */
 #define NUMBER_AT    12u /* in a stream */
@@ -18,12 +17,18 @@
 #define CURVATURE_AT 120u
 
 /* A ring, and after it a path of those that are left. */
-static void open_ring(struct peer_world *world, uint64_t seed, enum iso_stream_mode mode,
+static void open_ring(struct peer_world *world, int run, enum iso_stream_mode mode,
 		      peer_tamper *tamper)
 {
-	peer_world_open(world, seed, NODES, mode);
-	peer_world_ring(world);
+	peer_world_open_ring(world, test_seed_base() + (unsigned)run, NODES, mode);
 	world->tamper = tamper;
+}
+
+/* From its first word on. */
+static void start_hostile(struct peer_world *world)
+{
+	world->nodes[HOSTILE].hostile = true;
+	peer_world_start_all(world);
 }
 
 /* Of all but the hostile one, from the optimum of theirs. */
@@ -34,6 +39,18 @@ static double gap_of_the_rest(const struct peer_world *world)
 	for (uint32_t i = 0; i < NODES; i++)
 		counts[i] = i != HOSTILE;
 	return peer_world_gap(world, counts);
+}
+
+/* How its two neighbours have it. */
+static void check_it_is(const struct peer_world *world, enum iso_peer_state state, uint64_t bars)
+{
+	for (uint32_t i = 1; i <= 3; i += 2) {
+		struct iso_peer_edge edge = peer_world_edge(world, i, HOSTILE);
+
+		ck_assert_int_eq(edge.state, state);
+		ck_assert_uint_eq(edge.bars, bars);
+		ck_assert(state != ISO_PEER_IS_LIVE || edge.barred_ns == 0);
+	}
 }
 
 static void check_nobody_else_is_barred(const struct peer_world *world)
@@ -74,9 +91,8 @@ START_TEST(who_begins_with_huge_numbers_is_left_out)
 	enum iso_stream_mode mode = _i % 2 == 0 ? ISO_STREAM_NONE : ISO_STREAM_INNOVATION;
 
 	number = huge[_i];
-	open_ring(&world, test_seed_base() + (unsigned)_i, mode, swell);
-	world.nodes[HOSTILE].hostile = true;
-	peer_world_start_all(&world);
+	open_ring(&world, _i, mode, swell);
+	start_hostile(&world);
 	peer_world_run(&world, 8 * SECOND);
 	for (uint32_t i = 1; i <= 3; i += 2) {
 		struct iso_peer_edge edge = peer_world_edge(&world, i, HOSTILE);
@@ -99,15 +115,12 @@ START_TEST(who_turns_hostile_is_left_out_at_once)
 	struct peer_world world;
 
 	number = huge[_i];
-	open_ring(&world, test_seed_base() + (unsigned)_i, ISO_STREAM_NONE, swell);
+	open_ring(&world, _i, ISO_STREAM_NONE, swell);
 	peer_world_start_all(&world);
 	peer_world_run(&world, SECOND);
 	world.nodes[HOSTILE].hostile = true;
 	peer_world_run(&world, 30 * MS);
-	for (uint32_t i = 1; i <= 3; i += 2) {
-		ck_assert_int_eq(peer_world_edge(&world, i, HOSTILE).state, ISO_PEER_IS_DOWN);
-		ck_assert_uint_eq(peer_world_edge(&world, i, HOSTILE).bars, 1);
-	}
+	check_it_is(&world, ISO_PEER_IS_DOWN, 1);
 	peer_world_run(&world, 8 * SECOND);
 	check_nobody_else_is_barred(&world);
 	ck_assert_double_lt(gap_of_the_rest(&world), 1e-9);
@@ -129,7 +142,7 @@ START_TEST(changes_add_up_to_no_huge_number)
 
 	/* One such change is beyond reason, or only many of them are. */
 	number = _i == 0 ? 0x1p60 : 0x1p36;
-	open_ring(&world, test_seed_base() + (unsigned)_i, ISO_STREAM_INNOVATION, raise_anchor);
+	open_ring(&world, _i, ISO_STREAM_INNOVATION, raise_anchor);
 	peer_world_start_all(&world);
 	peer_world_run(&world, 100 * MS);
 	world.nodes[HOSTILE].hostile = true;
@@ -149,10 +162,9 @@ START_TEST(what_is_just_believed_ends_nobody)
 	struct peer_world world;
 
 	number = 0x1p38;
-	open_ring(&world, test_seed_base() + (unsigned)_i, ISO_STREAM_NONE, swell);
+	open_ring(&world, _i, ISO_STREAM_NONE, swell);
 	world.config.alpha = _i == 0 ? 0.2 : 0;
-	world.nodes[HOSTILE].hostile = true;
-	peer_world_start_all(&world);
+	start_hostile(&world);
 	for (unsigned i = 0; i < 20; i++) {
 		number = -number;
 		peer_world_run(&world, 100 * MS);
@@ -181,10 +193,9 @@ START_TEST(nobody_brings_the_steps_to_nothing)
 	struct peer_world world;
 
 	number = _i == 0 ? DBL_TRUE_MIN : 0x1p-100;
-	open_ring(&world, test_seed_base() + (unsigned)_i, ISO_STREAM_INNOVATION, slow_down);
+	open_ring(&world, _i, ISO_STREAM_INNOVATION, slow_down);
 	world.config.alpha = 0;
-	world.nodes[HOSTILE].hostile = true;
-	peer_world_start_all(&world);
+	start_hostile(&world);
 	peer_world_run(&world, 20 * SECOND);
 	ck_assert_double_gt(peer_world_status(&world, 1).alpha, 1e-2);
 	ck_assert_double_lt(peer_world_gap_up(&world), 1e-6);
@@ -207,7 +218,7 @@ START_TEST(nobody_is_done_before_the_last_round)
 {
 	struct peer_world world;
 
-	open_ring(&world, test_seed_base() + (unsigned)_i, ISO_STREAM_INNOVATION, end_early);
+	open_ring(&world, _i, ISO_STREAM_INNOVATION, end_early);
 	world.config.rounds = _i == 0 ? 0 : 1000000;
 	peer_world_start_all(&world);
 	peer_world_run(&world, 300 * MS);
@@ -257,11 +268,9 @@ START_TEST(whatever_it_says_the_rest_go_on)
 	struct peer_world world;
 	uint64_t seed = test_seed_base() + (unsigned)_i;
 
-	open_ring(&world, seed, _i % 2 == 0 ? ISO_STREAM_NONE : ISO_STREAM_INNOVATION,
-		  say_anything);
+	open_ring(&world, _i, _i % 2 == 0 ? ISO_STREAM_NONE : ISO_STREAM_INNOVATION, say_anything);
 	world.config.alpha = _i % 4 < 2 ? 0.2 : 0;
-	world.nodes[HOSTILE].hostile = true;
-	peer_world_start_all(&world);
+	start_hostile(&world);
 	peer_world_run(&world, 3 * SECOND);
 	check_nobody_else_is_barred(&world);
 	peer_world_kill(&world, HOSTILE);
@@ -278,7 +287,7 @@ START_TEST(who_is_barred_forgets_too_and_comes_back)
 	struct peer_world world;
 
 	number = 0x1p60;
-	open_ring(&world, test_seed_base() + (unsigned)_i, ISO_STREAM_NONE, swell);
+	open_ring(&world, _i, ISO_STREAM_NONE, swell);
 	peer_world_start_all(&world);
 	peer_world_run(&world, SECOND);
 	world.nodes[HOSTILE].hostile = true;
@@ -296,13 +305,8 @@ START_TEST(who_is_barred_forgets_too_and_comes_back)
 	peer_world_run(&world, 300 * MS);
 	ck_assert_int_eq(peer_world_edge(&world, 1, HOSTILE).state, ISO_PEER_IS_DOWN);
 	peer_world_run(&world, 200 * MS);
-	for (uint32_t i = 1; i <= 3; i += 2) {
-		ck_assert_int_eq(peer_world_edge(&world, i, HOSTILE).state, ISO_PEER_IS_LIVE);
-		ck_assert_uint_eq(peer_world_edge(&world, i, HOSTILE).bars, 1);
-		ck_assert_uint_eq(peer_world_edge(&world, i, HOSTILE).barred_ns, 0);
-	}
-	peer_world_run(&world, 5 * SECOND);
-	ck_assert_double_lt(peer_world_gap_up(&world), 1e-9);
+	check_it_is(&world, ISO_PEER_IS_LIVE, 1);
+	peer_world_settle(&world, 5 * SECOND);
 	peer_world_close(&world);
 }
 END_TEST
@@ -313,9 +317,8 @@ START_TEST(who_is_mended_and_begins_anew_is_heard_soon)
 	struct peer_world world;
 
 	number = 0x1p60;
-	open_ring(&world, test_seed_base() + (unsigned)_i, ISO_STREAM_NONE, swell);
-	world.nodes[HOSTILE].hostile = true;
-	peer_world_start_all(&world);
+	open_ring(&world, _i, ISO_STREAM_NONE, swell);
+	start_hostile(&world);
 	while (peer_world_edge(&world, 1, HOSTILE).bars < 5 ||
 	       peer_world_edge(&world, 3, HOSTILE).bars < 5)
 		peer_world_run(&world, MS);
@@ -329,13 +332,8 @@ START_TEST(who_is_mended_and_begins_anew_is_heard_soon)
 	peer_world_kill(&world, HOSTILE);
 	peer_world_start(&world, HOSTILE);
 	peer_world_run(&world, SECOND);
-	for (uint32_t i = 1; i <= 3; i += 2) {
-		ck_assert_int_eq(peer_world_edge(&world, i, HOSTILE).state, ISO_PEER_IS_LIVE);
-		ck_assert_uint_eq(peer_world_edge(&world, i, HOSTILE).bars, 5);
-		ck_assert_uint_eq(peer_world_edge(&world, i, HOSTILE).barred_ns, 0);
-	}
-	peer_world_run(&world, 5 * SECOND);
-	ck_assert_double_lt(peer_world_gap_up(&world), 1e-9);
+	check_it_is(&world, ISO_PEER_IS_LIVE, 5);
+	peer_world_settle(&world, 5 * SECOND);
 	peer_world_close(&world);
 }
 END_TEST
@@ -346,9 +344,8 @@ START_TEST(beginning_anew_does_not_end_a_bar_at_once)
 	struct peer_world world;
 
 	number = 0x1p60;
-	open_ring(&world, test_seed_base() + (unsigned)_i, ISO_STREAM_NONE, swell);
-	world.nodes[HOSTILE].hostile = true;
-	peer_world_start_all(&world);
+	open_ring(&world, _i, ISO_STREAM_NONE, swell);
+	start_hostile(&world);
 	for (unsigned i = 0; i < 40; i++) {
 		peer_world_run(&world, 50 * MS);
 		peer_world_kill(&world, HOSTILE);

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+const enum iso_stream_mode peer_exact_modes[2] = { ISO_STREAM_NONE, ISO_STREAM_INNOVATION };
+
 static uint64_t between(struct peer_world *world, uint64_t low, uint64_t high)
 {
 	return low + iso_rng_below(&world->rng, high - low + 1);
@@ -83,6 +85,13 @@ void peer_world_ring(struct peer_world *world)
 {
 	for (uint32_t i = 0; i < world->nodes_count; i++)
 		peer_world_link(world, i, (i + 1) % world->nodes_count);
+}
+
+void peer_world_open_ring(struct peer_world *world, uint64_t seed, uint32_t nodes,
+			  enum iso_stream_mode mode)
+{
+	peer_world_open(world, seed, nodes, mode);
+	peer_world_ring(world);
 }
 
 void peer_world_random(struct peer_world *world)
@@ -433,6 +442,12 @@ double peer_world_gap_up(const struct peer_world *world)
 	for (uint32_t i = 0; i < world->nodes_count; i++)
 		counts[i] = world->nodes[i].up;
 	return peer_world_gap(world, counts);
+}
+
+void peer_world_settle(struct peer_world *world, uint64_t ns)
+{
+	peer_world_run(world, ns);
+	ck_assert_double_lt(peer_world_gap_up(world), 1e-9);
 }
 
 struct iso_peer_edge peer_world_edge(const struct peer_world *world, uint32_t node, uint32_t other)

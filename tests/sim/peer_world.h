@@ -20,6 +20,7 @@
 #define PEER_NODES_MAX 16u
 #define PEER_PARAMS    5u
 #define MS             1000000ull
+#define SECOND         (1000 * MS)
 
 struct peer_packet {
 	uint64_t at_ns;
@@ -72,12 +73,17 @@ struct peer_world {
 	uint64_t sent, lost;
 };
 
+/* Those that end at the optimum but for rounding. */
+extern const enum iso_stream_mode peer_exact_modes[2];
+
 /* All nodes are down, a graph without edges. */
 void peer_world_open(struct peer_world *world, uint64_t seed, uint32_t nodes,
 		     enum iso_stream_mode mode);
 void peer_world_close(struct peer_world *world);
 void peer_world_link(struct peer_world *world, uint32_t a, uint32_t b);
 void peer_world_ring(struct peer_world *world);
+void peer_world_open_ring(struct peer_world *world, uint64_t seed, uint32_t nodes,
+			  enum iso_stream_mode mode);
 /* A ring, and one in four of the other edges. */
 void peer_world_random(struct peer_world *world);
 
@@ -99,6 +105,9 @@ void peer_world_check_rest(const struct peer_world *world);
 double peer_world_gap(const struct peer_world *world, const bool *counts);
 /* Of those that are up. */
 double peer_world_gap_up(const struct peer_world *world);
+
+/* Until that much later, when all that are up are at their optimum. */
+void peer_world_settle(struct peer_world *world, uint64_t ns);
 
 /* As a node sees one of its neighbours. */
 struct iso_peer_edge peer_world_edge(const struct peer_world *world, uint32_t node, uint32_t other);
