@@ -195,6 +195,20 @@ bool members_wait(struct members *members, unsigned index)
 	return true;
 }
 
+void members_start_well(struct members *members, unsigned index)
+{
+	members_start(members, index, NULL);
+	ck_assert(members_wait(members, index));
+}
+
+void members_start_pair(struct members *members, int64_t endowment_ucpu)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		members_make(members, i, endowment_ucpu);
+		members_start_well(members, i);
+	}
+}
+
 void members_stop(struct members *members, unsigned index, int signal)
 {
 	struct child *agent = &members->of[index].agent;

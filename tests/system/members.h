@@ -58,6 +58,9 @@ void members_make(struct members *members, unsigned index, int64_t endowment_ucp
 void members_start(struct members *members, unsigned index, const char *crash);
 /* It answers, or has ended: which. */
 bool members_wait(struct members *members, unsigned index);
+/* Without a crash, until it answers; and so the first two, made with a share each. */
+void members_start_well(struct members *members, unsigned index);
+void members_start_pair(struct members *members, int64_t endowment_ucpu);
 void members_stop(struct members *members, unsigned index, int signal);
 /* True once it has ended. */
 bool members_ended(struct members *members, unsigned index);
