@@ -183,13 +183,14 @@ static int open_parts(struct run *run, const struct checkpoint *from, struct err
 	int r = run_open_strategy(run, reterr);
 
 	if (r == 0)
-		r = run_read_profile(run, from != NULL, reterr);
-	if (r == 0)
 		r = run_open_dispatch(run, from != NULL ? from->serial : 0, reterr);
-	if (r < 0)
+	if (r == 0 && from != NULL)
+		r = restore(run, from, reterr);
+	/* After it: means that are given hold, not those of before. */
+	if (r == 0)
+		r = run_read_profile(run, from != NULL, reterr);
+	if (r < 0 || from != NULL)
 		return r;
-	if (from != NULL)
-		return restore(run, from, reterr);
 	r = run_open_method(run, 0, reterr);
 	if (r < 0)
 		return r;

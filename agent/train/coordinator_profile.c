@@ -31,7 +31,9 @@ static struct profile_kind kind_of(const struct run *run)
 	return kind;
 }
 
-static int take_up(struct run *run, const struct profile *profile, struct error *reterr)
+/* with_times: not the means alone. */
+static int take_up(struct run *run, const struct profile *profile, bool with_times,
+		   struct error *reterr)
 {
 	const struct cconf *conf = run->conf;
 	double trust = (double)conf->allocation.profile_trust;
@@ -44,7 +46,8 @@ static int take_up(struct run *run, const struct profile *profile, struct error 
 			continue;
 		known++;
 		iso_strategy_set_mean(run->strategy, i, iso_ata_mean_s(&worker->samples));
-		if (iso_strategy_import(run->strategy, i, worker->samples, trust) != ISO_OK)
+		if (with_times &&
+		    iso_strategy_import(run->strategy, i, worker->samples, trust) != ISO_OK)
 			return error_set(reterr, -EINVAL, "'%s': worker %s: no times of tasks",
 					 conf->allocation.profile, worker->name);
 	}
@@ -85,7 +88,7 @@ int run_read_profile(struct run *run, bool is_resumed, struct error *reterr)
 		return r;
 	r = profile_check(&profile, &kind, conf->allocation.profile, reterr);
 	if (r == 0)
-		r = take_up(run, &profile, reterr);
+		r = take_up(run, &profile, !is_resumed, reterr);
 	profile_free(&profile);
 	return r;
 }

@@ -10,48 +10,16 @@
 #include "agent/base/log.h"
 #include "agent/train/coordinator_runstate.h"
 #include "tests/test.h"
+#include "tests/unit/small_run.h"
 
 /* What a run does is settled by its configuration, by theory, and by the workers' speed. */
 
-#define MS 1000000ull
-
-static char folder[64];
-static struct cconf conf;
 static struct run_plan plan;
-static struct error error;
-
-static void make_folder(void)
-{
-	log_init(LOG_ERR, false);
-	snprintf(folder, sizeof(folder), "/tmp/isobar-plan.XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(folder));
-}
-
-static void remove_folder(void)
-{
-	char command[128];
-
-	snprintf(command, sizeof(command), "rm -rf %s", folder);
-	ck_assert_int_eq(system(command), 0);
-}
-
-static void configure(const char *more)
-{
-	char text[2000];
-
-	snprintf(text, sizeof(text),
-		 "run = r\nlisten = tcp://127.0.0.1:7500\nsecret-key = /k\nstate-directory = %s\n"
-		 "worker a { public-key = 'rq:rM>}U?@Lns47E1%%kR.o@n%%FcmmsL/@{H8]yf7' }\n"
-		 "worker b { public-key = 'sq:rM>}U?@Lns47E1%%kR.o@n%%FcmmsL/@{H8]yf7' }\n"
-		 "worker c { public-key = 'tq:rM>}U?@Lns47E1%%kR.o@n%%FcmmsL/@{H8]yf7' }\n%s\n",
-		 folder, more);
-	ck_assert_msg(cconf_parse("plan", text, &conf, &error) == 0, "%s", error.text);
-}
 
 static void planned(const char *more)
 {
 	configure(more);
-	ck_assert_msg(run_plan_make(&conf, &plan, &error) == 0, "%s", error.text);
+	ck_assert_msg(run_plan_make(&conf, &plan, &run_error) == 0, "%s", run_error.text);
 }
 
 START_TEST(a_greedy_round_is_rennalas)
@@ -189,47 +157,6 @@ START_TEST(without_options_it_is_the_papers_allocation)
 }
 END_TEST
 
-static uint8_t pixels[4 * 3], labels[4] = { 0, 1, 1, 0 };
-static const struct dataset test = { .samples = 4, .features = 3, .classes = 2,
-				     .pixels = pixels, .labels = labels };
-static struct run *run;
-static uint64_t now_ns;
-
-static void open_run(const char *more)
-{
-	configure(more);
-	ck_assert_msg(run_open(&conf, &test, (struct run_options){ 0 }, &run, &error) == 0, "%s",
-		      error.text);
-	now_ns = 1000 * MS;
-	for (uint32_t i = 0; i < 3; i++)
-		run_join(run, now_ns, i, (struct iso_train_speed){ 1, 1000000 });
-	run_advance(run, now_ns);
-}
-
-/* Takes what was ordered; each worker's tasks need so long. */
-static void compute(const uint64_t on_cpu_ns[3])
-{
-	struct iso_train_task tasks[64];
-	struct iso_dispatch_order orders[3];
-	static struct iso_train_task first[3];
-	uint32_t count = 0;
-	float gradient[64] = { 0 };
-
-	while (count < 3 && run_next_order(run, now_ns, tasks, 64, &orders[count]))
-		first[count++] = tasks[0];
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t worker = orders[i].worker;
-		const struct iso_train_result result = {
-			.term = 1, .model_version = orders[i].version, .task = first[i].task,
-			.attempt = 1, .worker = worker, .samples = 256,
-			.on_cpu_ns = on_cpu_ns[worker], .wall_ns = on_cpu_ns[worker], .loss = 1,
-		};
-
-		now_ns += MS;
-		run_result(run, now_ns, worker, &result, gradient);
-	}
-}
-
 static bool is_admitted(uint32_t worker)
 {
 	return run_worker_view(run, worker).is_admitted;
@@ -350,21 +277,23 @@ END_TEST
 
 START_TEST(a_model_that_no_message_holds_is_refused)
 {
-	static const struct dataset wide = { .samples = 4, .features = 200000, .classes = 200,
-					     .labels = labels };
+	struct dataset wide = test;
 
+	wide.features = 200000;
+	wide.classes = 200;
 	configure("");
-	ck_assert_int_eq(run_open(&conf, &wide, (struct run_options){ 0 }, &run, &error), -EINVAL);
-	ck_assert_str_eq(error.text,
+	ck_assert_int_eq(run_open(&conf, &wide, (struct run_options){ 0 }, &run, &run_error),
+			 -EINVAL);
+	ck_assert_str_eq(run_error.text,
 			 "model softmax with 200000 features, 200 classes and 0 hidden units has "
 			 "40000200 parameters, at most 16777216");
 	configure("training { model = mlp hidden = 65536 }");
 	struct dataset images = wide;
 	images.features = 784;
 	images.classes = 10;
-	ck_assert_int_eq(run_open(&conf, &images, (struct run_options){ 0 }, &run, &error),
+	ck_assert_int_eq(run_open(&conf, &images, (struct run_options){ 0 }, &run, &run_error),
 			 -EINVAL);
-	ck_assert_ptr_nonnull(strstr(error.text, "65536 hidden units"));
+	ck_assert_ptr_nonnull(strstr(run_error.text, "65536 hidden units"));
 }
 END_TEST
 
@@ -372,8 +301,8 @@ START_TEST(theory_cannot_ask_for_any_batch)
 {
 	configure("training { method = rennala }\n"
 		  "theory { smoothness = 1 noise-variance = 2e7 target = 1 }");
-	ck_assert_int_eq(run_plan_make(&conf, &plan, &error), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(error.text, "theory: method rennala wants batches of "
+	ck_assert_int_eq(run_plan_make(&conf, &plan, &run_error), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(run_error.text, "theory: method rennala wants batches of "
 						 "20000000, at most 4096 are possible"));
 	planned("training { method = rennala tasks-per-round = 64 }\n"
 		"theory { smoothness = 1 noise-variance = 2e7 target = 1 }");
@@ -415,15 +344,16 @@ START_TEST(a_profile_of_another_layer_is_refused)
 			break;
 		open_run(text);
 		compute(times);
-		ck_assert_int_eq(run_write_profile(run, &error), 0);
+		ck_assert_int_eq(run_write_profile(run, &run_error), 0);
 		run = run_close(run);
 		open_run(text);
 		run = run_close(run);
 	}
 	configure(text);
-	ck_assert_int_eq(run_open(&conf, &test, (struct run_options){ 0 }, &run, &error), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(error.text, "'mlp 3x4x2, 256 samples'"));
-	ck_assert_ptr_nonnull(strstr(error.text, "'mlp 3x5x2, 256 samples'"));
+	ck_assert_int_eq(run_open(&conf, &test, (struct run_options){ 0 }, &run, &run_error),
+			 -EINVAL);
+	ck_assert_ptr_nonnull(strstr(run_error.text, "'mlp 3x4x2, 256 samples'"));
+	ck_assert_ptr_nonnull(strstr(run_error.text, "'mlp 3x5x2, 256 samples'"));
 }
 END_TEST
 
@@ -495,17 +425,17 @@ END_TEST
 START_TEST(what_the_start_refuses_is_refused_when_checked)
 {
 	configure("theory {\nsmoothness = 1 noise-variance = 1e12 target = 1 }");
-	ck_assert_int_lt(run_check(&conf, &error), 0);
-	ck_assert_ptr_nonnull(strstr(error.text, "line 9: theory: "));
+	ck_assert_int_lt(run_check(&conf, &run_error), 0);
+	ck_assert_ptr_nonnull(strstr(run_error.text, "line 9: theory: "));
 	configure("allocation { strategy = ofta profile = /nowhere/p }");
-	ck_assert_int_eq(run_check(&conf, &error), -ENOENT);
-	ck_assert_ptr_nonnull(strstr(error.text, "/nowhere/p"));
+	ck_assert_int_eq(run_check(&conf, &run_error), -ENOENT);
+	ck_assert_ptr_nonnull(strstr(run_error.text, "/nowhere/p"));
 	configure("training { model = user task = /nowhere/task.so }");
-	ck_assert_int_lt(run_check(&conf, &error), 0);
-	ck_assert_ptr_nonnull(strstr(error.text, "/nowhere/task.so"));
+	ck_assert_int_lt(run_check(&conf, &run_error), 0);
+	ck_assert_ptr_nonnull(strstr(run_error.text, "/nowhere/task.so"));
 	/* One that is written at the end need not be there. */
 	configure("allocation { profile = /nowhere/p }");
-	ck_assert_int_eq(run_check(&conf, &error), 0);
+	ck_assert_int_eq(run_check(&conf, &run_error), 0);
 }
 END_TEST
 
