@@ -3,6 +3,8 @@
 
 #include "agent/train/coordinator_status.h"
 
+#include <math.h>
+
 static const char *const state_texts[] = {
 	[NET_ABSENT] = "absent",
 	[NET_JOINED] = "joined",
@@ -20,9 +22,10 @@ static json_t *seconds(uint64_t ns)
 	return json_real((double)ns / 1e9);
 }
 
+/* A loss that has diverged is none, too: JSON has no word for infinity. */
 static json_t *real_or_null(bool is_known, double value)
 {
-	return is_known ? json_real(value) : json_null();
+	return is_known && isfinite(value) ? json_real(value) : json_null();
 }
 
 /* Steals the value; a value that is NULL for want of memory makes the whole answer NULL. */
@@ -39,9 +42,10 @@ static json_t *evaluations(const struct run *run)
 
 	for (uint32_t i = 0; i < count; i++)
 		(void)json_array_append_new(
-		    array, json_pack("{s:f, s:I, s:f, s:f}", "t_s", (double)points[i].at_ns / 1e9,
+		    array, json_pack("{s:f, s:I, s:f, s:o}", "t_s", (double)points[i].at_ns / 1e9,
 				     "round", (json_int_t)points[i].round, "accuracy",
-				     points[i].accuracy, "loss", points[i].loss));
+				     points[i].accuracy, "loss",
+				     real_or_null(true, points[i].loss)));
 	return array;
 }
 

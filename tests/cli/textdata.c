@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,8 +201,12 @@ START_TEST(a_run_that_diverges_says_so)
 {
 	char data[128], more[400];
 
-	write_csv("data.csv", SUMS);
-	snprintf(data, sizeof(data), "%s/data.csv,label=target", cluster.folder);
+	/* Floats are out of range after two steps. */
+	FILE *file = create("data");
+	for (int j = 0; j < SAMPLES; j++)
+		fprintf(file, "%d 1:1e30\n", j % 7);
+	ck_assert_int_eq(fclose(file), 0);
+	snprintf(data, sizeof(data), "%s/data", cluster.folder);
 	snprintf(cluster.data, sizeof(cluster.data), "%s", data);
 	snprintf(more, sizeof(more),
 		 "data = \"%s\"\nlease { first = 300s least = 300s }\n"
@@ -222,6 +227,17 @@ START_TEST(a_run_that_diverges_says_so)
 	json_t *counters = json_object_get(status, "counters");
 	ck_assert_int_ge(json_integer_value(json_object_get(counters, "not_finite")), 20);
 	json_decref(status);
+
+	/* The report leaves nothing out for want of a number. */
+	ck_assert_int_eq(kill(cluster.coordinator, SIGTERM), 0);
+	ck_assert_int_eq(cluster_wait(&cluster.coordinator), 0);
+	json_t *report = cluster_load(&cluster, "report.json");
+	json_t *points = json_object_get(report, "evaluations");
+	json_t *last = json_array_get(points, json_array_size(points) - 1);
+	ck_assert_int_gt(json_integer_value(json_object_get(last, "round")), 0);
+	ck_assert(json_is_null(json_object_get(last, "loss")));
+	ck_assert(json_is_null(json_object_get(report, "test_loss")));
+	json_decref(report);
 }
 END_TEST
 
