@@ -24,6 +24,7 @@
 #include "tests/demo/checks.h"
 #include "tests/demo/compare.h"
 #include "tests/demo/gain.h"
+#include "tests/demo/learn.h"
 #include "tests/demo/run.h"
 #include "tests/demo/setup.h"
 #include "tests/demo/training.h"
@@ -77,6 +78,8 @@ static void usage(FILE *to)
 	fputs(
 	    "  --alpha NUMBER     of the partition dirichlet: the smaller, the less alike (0.5)\n"
 	    "  --learning-rate X  step size (what suits the method)\n"
+	    "  --profile FILE     the workers' speeds: read if it is there, and written at the\n"
+	    "                     end; ofta goes by it, and has a short run learn it else\n"
 	    "  --decentralised    no coordinator: neighbours' workers learn together, and one\n"
 	    "                     node is killed and returns\n"
 	    "  --gain PAIRS       decentralised, with parts of unequal size: the time to an\n"
@@ -334,7 +337,11 @@ int main(int argc, char **argv)
 	watch_block_signals();
 	if (options.gain_pairs > 0)
 		return gain_run(options.gain_pairs, &options, guarded_run);
-	if (compare.count > 0)
-		return compare_run(&compare, &options, guarded_run);
-	return guarded_run(&options);
+	int status = learn_first(&compare, &options, guarded_run);
+	if (status == 0 && compare.count > 0)
+		status = compare_run(&compare, &options, guarded_run);
+	else if (status == 0)
+		status = guarded_run(&options);
+	learn_forget();
+	return status;
 }

@@ -20,6 +20,7 @@
  *   setup.c      directories, keys, ports, configuration files
  *   gain.c       with shares frozen and traded in turns, and what that is worth
  *   together.c   without a coordinator: the plan, who is killed, what all have learnt
+ *   learn.c      a run first, where an allocation wants to know the workers
  *   training.c   the coordinator's configuration; account.c: what training cost
  *   groups.c     cgroups, v1 or v2
  *   processes.c  the programs

@@ -13,6 +13,13 @@
 
 #define TAIL_BYTES 8192
 
+const char *temporary_directory(void)
+{
+	const char *directory = getenv("TMPDIR");
+
+	return directory != NULL && directory[0] == '/' ? directory : "/tmp";
+}
+
 void path_join(char ret_path[DEMO_PATH_BYTES], const char *directory, const char *name)
 {
 	int n = snprintf(ret_path, DEMO_PATH_BYTES, "%s/%s", directory, name);

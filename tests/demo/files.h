@@ -11,6 +11,9 @@
 
 #define DEMO_PATH_BYTES 512
 
+/* $TMPDIR, or /tmp. */
+const char *temporary_directory(void);
+
 /* "directory/name"; a path too long for the buffer ends the program: it is our own. */
 void path_join(char ret_path[DEMO_PATH_BYTES], const char *directory, const char *name);
 

@@ -31,6 +31,7 @@ noinst_LIBRARIES += %D%/libdemo.a
 	%D%/gain.c %D%/gain.h \
 	%D%/groups.c %D%/groups.h \
 	%D%/history.c %D%/history.h \
+	%D%/learn.c %D%/learn.h \
 	%D%/ledger.c %D%/ledger.h \
 	%D%/plot.c %D%/plot.h \
 	%D%/poll.c %D%/poll.h \

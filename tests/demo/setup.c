@@ -18,24 +18,14 @@
 #include "tests/demo/together.h"
 #include "tests/demo/training.h"
 
-/* A demo that is killed leaves DIRECTORY/isobar-demo-PID-RANDOM; a kept one has no PID. */
-#define PREFIX "isobar-demo-"
-
-static const char *temporary_directory(void)
-{
-	const char *directory = getenv("TMPDIR");
-
-	return directory != NULL && directory[0] == '/' ? directory : "/tmp";
-}
-
 int setup_places(struct demo *demo, struct error *reterr)
 {
 	char name[64];
 
 	if (demo->options.keep)
-		snprintf(name, sizeof(name), PREFIX "kept-XXXXXX");
+		snprintf(name, sizeof(name), SETUP_PREFIX "kept-XXXXXX");
 	else
-		snprintf(name, sizeof(name), PREFIX "%d-XXXXXX", (int)getpid());
+		snprintf(name, sizeof(name), SETUP_PREFIX "%d-XXXXXX", (int)getpid());
 	path_join(demo->directory, temporary_directory(), name);
 	if (mkdtemp(demo->directory) == NULL) {
 		int code = -errno;
@@ -337,9 +327,9 @@ unsigned setup_remove(struct demo *demo)
 /* The PID in "isobar-demo-PID-RANDOM", or 0. */
 static pid_t owner_of(const char *name)
 {
-	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
+	if (strncmp(name, SETUP_PREFIX, strlen(SETUP_PREFIX)) != 0)
 		return 0;
-	return (pid_t)strtol(name + strlen(PREFIX), NULL, 10);
+	return (pid_t)strtol(name + strlen(SETUP_PREFIX), NULL, 10);
 }
 
 static void sweep_directories(void)

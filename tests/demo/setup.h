@@ -5,6 +5,12 @@
 #include "agent/base/error.h"
 #include "tests/demo/demo.h"
 
+/*
+ * A demo that is killed leaves directories isobar-demo-PID-ANYTHING in the temporary
+ * directory; a kept one has no PID.
+ */
+#define SETUP_PREFIX "isobar-demo-"
+
 /* The temporary directory of this run, and cgroups if we may have some. */
 int setup_places(struct demo *demo, struct error *reterr);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/train/coordinator_conf.h"
+#include "tests/demo/learn.h"
 
 #define FILE_NAME "isobar-coordinator.conf"
 
@@ -53,6 +54,13 @@ static const char *learning_rate(const struct training_options *training)
 	return NULL;
 }
 
+const char *training_profile(const struct training_options *training)
+{
+	bool is_ofta = training->allocation != NULL && strcmp(training->allocation, "ofta") == 0;
+
+	return training->profile != NULL || !is_ofta ? training->profile : learn_path();
+}
+
 static void put_choice(FILE *out, const char *name, const char *value)
 {
 	if (value != NULL)
@@ -82,7 +90,7 @@ void training_write(FILE *out, const struct demo *demo)
 	put_choice(out, "learning-rate", learning_rate(training));
 	fputs("}\nallocation {\n", out);
 	put_choice(out, "strategy", training->allocation);
-	if (training->profile != NULL)
+	if (training_profile(training) != NULL)
 		fprintf(out, "\tprofile = \"%s/coordinator/profile\"\n", directory);
 	fputs("}\n", out);
 	for (unsigned i = 0; i < demo->options.nodes; i++)
@@ -140,7 +148,7 @@ static void inside(const struct demo *demo, char ret_path[DEMO_PATH_BYTES])
 
 int training_take_profile(const struct demo *demo, struct error *reterr)
 {
-	const char *profile = demo->options.training.profile;
+	const char *profile = training_profile(&demo->options.training);
 	char path[DEMO_PATH_BYTES];
 
 	inside(demo, path);
@@ -154,7 +162,7 @@ int training_take_profile(const struct demo *demo, struct error *reterr)
 
 int training_keep_profile(const struct demo *demo, struct error *reterr)
 {
-	const char *profile = demo->options.training.profile;
+	const char *profile = training_profile(&demo->options.training);
 	char path[DEMO_PATH_BYTES];
 
 	inside(demo, path);

@@ -13,6 +13,9 @@
 enum training_choice { TRAINING_METHOD = 1, TRAINING_ALLOCATION, TRAINING_PARTITION };
 const char *training_names(enum training_choice choice);
 
+/* The file that names it, or where the demo keeps what ofta goes by; NULL: none. */
+const char *training_profile(const struct training_options *training);
+
 /* The file isobar-coordinator.conf. */
 void training_write(FILE *out, const struct demo *demo);
 

@@ -4,11 +4,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/demo/account.h"
 #include "tests/demo/checks.h"
 #include "tests/demo/compare.h"
+#include "tests/demo/learn.h"
 #include "tests/demo/training.h"
+#include "tests/demo/watch.h"
 #include "tests/test.h"
 
 /* What the demo trains, what it says of it, and how it compares runs. */
@@ -30,6 +33,65 @@ START_TEST(what_the_coordinator_would_refuse_is_refused_in_its_words)
 	options.training.alpha = "-1";
 	ck_assert_int_eq(training_check(&options, &error), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(error.text, "dirichlet-alpha"));
+}
+END_TEST
+
+START_TEST(ofta_goes_by_a_profile_that_the_demo_makes_if_none_is_named)
+{
+	struct training_options training = { .allocation = "ofta" };
+
+	ck_assert_str_eq(training_profile(&training), learn_path());
+	training.profile = "/own";
+	ck_assert_str_eq(training_profile(&training), "/own");
+	training = (struct training_options){ .allocation = "ata" };
+	ck_assert_ptr_null(training_profile(&training));
+}
+END_TEST
+
+static int runs_status;
+
+static int make_profile(const struct options *options)
+{
+	FILE *file = fopen(options->training.profile, "we");
+
+	/* In a process of its own: what it has done is there, what it has seen is not. */
+	if (file == NULL || strcmp(options->training.allocation, "ata-pooled") != 0 ||
+	    options->training.method != NULL || options->json_path != NULL)
+		return 99;
+	fclose(file);
+	return runs_status;
+}
+
+static bool is_learnt(const struct options *options, const struct compare *compare, int status)
+{
+	runs_status = status;
+	(void)unlink(learn_path());
+	ck_assert_int_eq(learn_first(compare, options, make_profile), status);
+	return access(learn_path(), F_OK) == 0;
+}
+
+START_TEST(what_ofta_goes_by_is_learnt_first_and_once)
+{
+	struct options options = { .nodes = 4,
+				   .budget_ucpu = 900000,
+				   .data = "/data",
+				   .json_path = "/nowhere",
+				   .training = { .method = "asgd", .allocation = "ata" } };
+	static struct compare compare;
+
+	watch_block_signals();
+	ck_assert(!is_learnt(&options, &compare, 0));
+	options.training.allocation = "ofta";
+	ck_assert(is_learnt(&options, &compare, 0));
+	/* What goes wrong ends it. */
+	ck_assert(is_learnt(&options, &compare, 130));
+	/* Of runs to compare, where one wants it. */
+	ck_assert_int_eq(compare_parse("+ata,+gta", &options, &compare, &error), -EINVAL);
+	ck_assert_int_eq(compare_parse("+ata,minibatch+ofta", &options, &compare, &error), 0);
+	ck_assert(is_learnt(&options, &compare, 0));
+	ck_assert_int_eq(compare_parse("+ata,minibatch+uta", &options, &compare, &error), 0);
+	ck_assert(!is_learnt(&options, &compare, 0));
+	learn_forget();
 }
 END_TEST
 
@@ -199,6 +261,8 @@ Suite *test_suite(void)
 	TCase *tcase = tcase_create("training");
 
 	tcase_add_test(tcase, what_the_coordinator_would_refuse_is_refused_in_its_words);
+	tcase_add_test(tcase, ofta_goes_by_a_profile_that_the_demo_makes_if_none_is_named);
+	tcase_add_test(tcase, what_ofta_goes_by_is_learnt_first_and_once);
 	tcase_add_test(tcase, takes_a_list_of_runs_apart);
 	tcase_add_test(tcase, says_what_became_of_every_gradient);
 	tcase_add_test(tcase, without_a_status_nothing_is_made_up);
