@@ -132,8 +132,8 @@ static int restore_method(struct run *run, const struct checkpoint *from, struct
 	return status == ISO_OK ? 0 : bad_state(run, status, reterr);
 }
 
-/* What was learnt is the worker's, by its name. */
-static void restore_workers(struct run *run, const struct checkpoint *from)
+/* What was learnt is the worker's, by its name: all of it, or else none. */
+static int restore_workers(struct run *run, const struct checkpoint *from, struct error *reterr)
 {
 	bool fits = from->strategy == (uint32_t)run->conf->allocation.strategy &&
 		    from->strategy_bytes == iso_strategy_state_bytes(run->strategy) &&
@@ -152,8 +152,10 @@ static void restore_workers(struct run *run, const struct checkpoint *from)
 				fits = false;
 		}
 	}
-	if (!fits)
-		log_info("the allocation has changed: the workers' speeds are learnt anew");
+	if (fits)
+		return 0;
+	log_info("the allocation has changed: the workers' speeds are learnt anew");
+	return run_open_strategy(run, reterr);
 }
 
 static int restore(struct run *run, const struct checkpoint *from, struct error *reterr)
@@ -174,8 +176,7 @@ static int restore(struct run *run, const struct checkpoint *from, struct error 
 	run->allocations = from->allocations;
 	run->rounds_seen = iso_method_totals(run->method).rounds;
 	evaluation_restore(run->evaluation, from->evaluations, from->evaluations_count);
-	restore_workers(run, from);
-	return 0;
+	return restore_workers(run, from, reterr);
 }
 
 static int open_parts(struct run *run, const struct checkpoint *from, struct error *reterr)

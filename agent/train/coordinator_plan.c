@@ -216,6 +216,7 @@ int run_open_strategy(struct run *run, struct error *reterr)
 	const struct iso_strategy_config config = run_strategy_config(run->conf, &run->plan);
 	size_t size = iso_strategy_size(&config);
 
+	free(run->strategy_memory);
 	run->strategy_memory = calloc(1, size + 1);
 	if (run->strategy_memory == NULL)
 		return error_errno(reterr, -ENOMEM, "allocation strategy");

@@ -84,6 +84,7 @@ int run_open_model(struct run *run, const struct dataset *test, struct error *re
 /* What the allocation is to do, option by option. */
 struct iso_strategy_config run_strategy_config(const struct cconf *conf,
 					       const struct run_plan *plan);
+/* In place of the one before, if there is one. */
 int run_open_strategy(struct run *run, struct error *reterr);
 /* step and decay as they are after `steps` steps, which the method does not know of. */
 int run_open_method(struct run *run, uint64_t steps, struct error *reterr);

@@ -232,7 +232,7 @@ ISO_MUST_USE enum iso_status iso_strategy_import(struct iso_strategy *strategy, 
  * For checkpoints: all that is learnt, little-endian, the whole's and each worker's (who may
  * have another number in the next run).  A strategy restored from both goes on bit
  * for bit as the saved one.  ISO_E_MALFORMED: values that no strategy of this
- * configuration saves; nothing is changed then.
+ * configuration saves; nothing is changed then.  The batch alone may have been another.
  */
 size_t iso_strategy_state_bytes(const struct iso_strategy *strategy);
 void iso_strategy_save(const struct iso_strategy *strategy, uint8_t *ret_bytes);

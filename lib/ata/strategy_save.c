@@ -259,7 +259,7 @@ enum iso_status iso_strategy_restore_worker(struct iso_strategy *strategy, uint3
 	double given_mean_s = get_time(&at, &valid), score = get_time(&at, &valid);
 	uint64_t is_reopened = get_u64(&at);
 
-	if (!valid || held > strategy->config.batch || is_reopened > 1 ||
+	if (!valid || held > UINT32_MAX || is_reopened > 1 ||
 	    !options_of(strategy, worker, at, false))
 		return ISO_E_MALFORMED;
 	to->samples = samples;
@@ -267,7 +267,10 @@ enum iso_status iso_strategy_restore_worker(struct iso_strategy *strategy, uint3
 	to->given_round = given_round;
 	to->given_mean_s = given_mean_s;
 	to->is_reopened = is_reopened == 1;
-	strategy->held[worker] = (uint32_t)held;
+	/* The batch was larger: what it held is good for no round of this one. */
+	strategy->is_stale |= held > strategy->config.batch;
+	strategy->held[worker] =
+	    held > strategy->config.batch ? strategy->config.batch : (uint32_t)held;
 	strategy->scores[worker] = score;
 	(void)options_of(strategy, worker, at, true);
 	return ISO_OK;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +16,11 @@ static void end_run(void)
 {
 	ck_assert_msg(run_checkpoint(run, now_ns, true, &run_error) == 0, "%s", run_error.text);
 	run = run_close(run);
+}
+
+static double learnt(uint32_t worker)
+{
+	return iso_strategy_samples(run->strategy, worker).count;
 }
 
 static void write_profile(double mean_a_s)
@@ -54,6 +58,66 @@ START_TEST(a_new_profile_of_ofta_holds)
 }
 END_TEST
 
+/* The same allocation, of fewer tasks: what is known of the workers is as true as before. */
+START_TEST(with_other_tasks_per_round_nothing_is_learnt_anew)
+{
+	const uint64_t times[3] = { 10 * MS, 12 * MS, 14 * MS };
+
+	open_run(FEW "}\nallocation { strategy = uta }");
+	compute(times);
+	ck_assert_double_eq(learnt(1), 1);
+	end_run();
+	for (unsigned batch = 1; batch < 20; batch += 9) {
+		char text[128];
+
+		snprintf(text, sizeof(text),
+			 "training { tasks-per-round = %u start-after = 0s }\n"
+			 "allocation { strategy = uta every-rounds = 5 }",
+			 batch);
+		open_run(text);
+		ck_assert_double_eq(learnt(1), 1);
+		uint32_t given = 0;
+		for (uint32_t i = 0; i < 3; i++)
+			given += run_worker_view(run, i).allocation;
+		ck_assert_uint_eq(given, batch);
+		end_run();
+	}
+}
+END_TEST
+
+/* Of the last worker alone; the first one's is taken before that is seen. */
+static void spoil_checkpoint(void)
+{
+	struct checkpoint from;
+
+	ck_assert_msg(checkpoint_read(folder, &from, &run_error) == 0, "%s", run_error.text);
+	ck_assert_uint_eq(from.workers_count, 3);
+	memset(from.worker_states + 2 * (size_t)from.worker_bytes, 0xff, from.worker_bytes);
+	ck_assert_int_eq(checkpoint_write(folder, &from, &run_error), 0);
+	checkpoint_free(&from);
+}
+
+START_TEST(what_is_learnt_anew_is_so_of_every_worker)
+{
+	const uint64_t times[3] = { 10 * MS, 12 * MS, 14 * MS };
+	const char text[] = FEW "}\nallocation { strategy = ata explore-tasks = 1 }";
+
+	open_run(text);
+	compute(times);
+	ck_assert_double_eq(learnt(0), 1);
+	double started = (double)run_worker_view(run, 0).ledger.started;
+	end_run();
+	spoil_checkpoint();
+	open_run(text);
+	for (uint32_t i = 0; i < 3; i++)
+		ck_assert_double_eq(learnt(i), 0);
+	ck_assert(run_view(run, now_ns).exploring);
+	/* What became of the tasks is no matter of the allocation. */
+	ck_assert_double_ge((double)run_worker_view(run, 0).ledger.started, started);
+	run = run_close(run);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("run_resume");
@@ -61,6 +125,8 @@ Suite *test_suite(void)
 
 	tcase_add_checked_fixture(tcase, make_folder, remove_folder);
 	tcase_add_test(tcase, a_new_profile_of_ofta_holds);
+	tcase_add_test(tcase, with_other_tasks_per_round_nothing_is_learnt_anew);
+	tcase_add_test(tcase, what_is_learnt_anew_is_so_of_every_worker);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -50,8 +50,8 @@ const struct dataset test = { .samples = 4, .features = 3, .classes = 2,
 void open_run(const char *more)
 {
 	configure(more);
-	ck_assert_msg(run_open(&conf, &test, (struct run_options){ 0 }, &run, &run_error) == 0, "%s",
-		      run_error.text);
+	int r = run_open(&conf, &test, (struct run_options){ 0 }, &run, &run_error);
+	ck_assert_msg(r == 0, "%s", run_error.text);
 	now_ns = 1000 * MS;
 	for (uint32_t i = 0; i < 3; i++)
 		run_join(run, now_ns, i, (struct iso_train_speed){ 1, 1000000 });
