@@ -136,7 +136,7 @@ static int make_group(struct train_world *world, unsigned g, struct error *reter
 {
 	const struct scenario_group *group = &world->scenario->groups[g];
 	double shift = shift_of(group->law, group->shift);
-	struct iso_law law = { .kind = ISO_LAW_TRACE, .base = shift, .scale = group->mean };
+	struct iso_law law = { .kind = ISO_LAW_TRACE, .scale = group->mean };
 	uint32_t first, last;
 
 	if (scenario_range(group->range, world->scenario->workers, &first, &last, reterr) < 0)

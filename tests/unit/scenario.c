@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/sim/train.h"
 #include "agent/sim/train_machine.h"
@@ -123,6 +124,34 @@ START_TEST(workers_have_the_laws_that_are_written)
 	ck_assert_int_eq(train_laws(world)[3].kind, ISO_LAW_EXPONENTIAL);
 	train_close(world);
 	free(scenario);
+}
+END_TEST
+
+/* What is told the same in a group and in section times is the same. */
+START_TEST(a_group_with_a_trace_has_the_law_of_section_times)
+{
+	static const char form[] = "workers = 2\nrounds = 1\n"
+				   "times {\n	law = trace\n	trace = \"%s\"\n"
+				   "	scale = 2\n	shift = 1\n}\n"
+				   "group \"2\" {\n	law = trace\n	trace = \"%s\"\n"
+				   "	mean = 2\n	shift = 1\n}\n"
+				   "curve \"c\" {\n	allocation = uta\n}\n";
+	char path[] = "/tmp/isobar-trace-XXXXXX", source[400];
+	int fd = mkstemp(path);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, "8\n12\n", 5), 5);
+	ck_assert_int_eq(close(fd), 0);
+	snprintf(source, sizeof(source), form, path, path);
+	struct scenario *scenario = parse(source, NULL, 0);
+	struct train_world *world = open_world(scenario, 1);
+	for (uint32_t w = 0; w < 2; w++) {
+		ck_assert_double_eq(train_means(world)[w], 2 * 10 + 2 * 10);
+		ck_assert_double_eq(train_laws(world)[w].base, 20);
+	}
+	train_close(world);
+	free(scenario);
+	ck_assert_int_eq(unlink(path), 0);
 }
 END_TEST
 
@@ -393,6 +422,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, what_is_set_replaces_what_is_written);
 	tcase_add_test(tcase, methods_and_allocations_are_those_of_the_library);
 	tcase_add_test(tcase, workers_have_the_laws_that_are_written);
+	tcase_add_test(tcase, a_group_with_a_trace_has_the_law_of_section_times);
 	tcase_add_test(tcase, curves_are_compared_on_the_same_luck);
 	tcase_add_test(tcase, points_lie_where_they_were_asked_for);
 	tcase_add_test(tcase, prior_rounds_teach_and_take_no_time);
