@@ -27,7 +27,7 @@
 /* A point of a curve. */
 struct train_sample {
 	struct iso_training_totals totals;
-	double measure; /* NaN: the problem is none */
+	double measure; /* NaN: the problem is none, or the point no number any more */
 };
 
 /* What a curve runs with, whether it is written in the scenario or chosen by theory. */

@@ -18,6 +18,7 @@ static const char *stop_text(enum iso_training_stop stop)
 	case ISO_TRAINING_UPDATES: return "updates";
 	case ISO_TRAINING_EVENTS: return "events";
 	case ISO_TRAINING_STUCK: return "stuck";
+	case ISO_TRAINING_DIVERGED: return "diverged";
 	}
 	return "?";
 }
@@ -25,6 +26,13 @@ static const char *stop_text(enum iso_training_stop stop)
 static double events_per_s(const struct train_result *result)
 {
 	return result->cpu_s > 0 ? (double)result->end.totals.events / result->cpu_s : 0;
+}
+
+/* Also where the last gradient that a limit allowed made the point one. */
+static bool has_diverged(const struct train_result *result)
+{
+	return result->stop == ISO_TRAINING_DIVERGED ||
+	       (result->params > 0 && !isfinite(result->end.measure));
 }
 
 /* What is not measured, since there is no problem or no allocation, is `none`. */
@@ -56,7 +64,7 @@ static void print_text(FILE *out, const struct train_result *result, int width, 
 		width, result->curve->name, result->seed, totals->time_s, totals->rounds,
 		totals->updates, totals->worker_s,
 		totals->worker_s > 0 ? 100 * totals->discarded_s / totals->worker_s : 0,
-		spell(result->end.measure, 4, "-", measure));
+		has_diverged(result) ? "diverged" : spell(result->end.measure, 4, "-", measure));
 	if (timing)
 		fprintf(out, " %8.2f s %9.3g", result->cpu_s, events_per_s(result));
 	if (result->stop == ISO_TRAINING_STUCK)
@@ -66,14 +74,16 @@ static void print_text(FILE *out, const struct train_result *result, int width, 
 
 static void print_csv(FILE *out, const struct train_result *result)
 {
+	const char *no_measure = result->params > 0 ? "nan" : "";
+
 	for (size_t i = 0; i < result->count; i++) {
 		const struct iso_training_totals *t = &result->samples[i].totals;
 		char measure[NUMBER_BYTES], regret[NUMBER_BYTES];
 
 		fprintf(out, "%s,%" PRIu64 ",%.17g,%" PRIu64 ",%" PRIu64 ",%s,%.17g,%.17g,%.17g",
 			result->curve->name, result->seed, t->time_s, t->rounds, t->updates,
-			spell(result->samples[i].measure, 17, "", measure), t->worker_s, t->cpu_s,
-			t->discarded_s);
+			spell(result->samples[i].measure, 17, no_measure, measure), t->worker_s,
+			t->cpu_s, t->discarded_s);
 		fprintf(out,
 			",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
 			",%" PRIu64 ",%" PRIu64 ",%s,0x%016" PRIx64 "\n",

@@ -55,8 +55,9 @@ static struct iso_training_until target_of(const struct scenario *scenario, int6
 static bool is_over(const struct iso_training_until *limits,
 		    const struct iso_training_totals *totals, enum iso_training_stop stop)
 {
-	return stop == ISO_TRAINING_STUCK || totals->time_s >= limits->time_s ||
-	       totals->rounds >= limits->rounds || totals->updates >= limits->updates;
+	return stop == ISO_TRAINING_STUCK || stop == ISO_TRAINING_DIVERGED ||
+	       totals->time_s >= limits->time_s || totals->rounds >= limits->rounds ||
+	       totals->updates >= limits->updates;
 }
 
 static void run_samples(struct train_machine *machine, struct train_result *result)

@@ -162,6 +162,8 @@ static int reached(const struct iso_training *training, const struct iso_trainin
 {
 	const struct iso_method *method = training->config.method;
 
+	if (training->diverged)
+		return ISO_TRAINING_DIVERGED;
 	if (iso_method_version(method) >= until->updates)
 		return ISO_TRAINING_UPDATES;
 	if (until->rounds < UINT64_MAX && iso_method_totals(method).rounds >= until->rounds)
@@ -215,7 +217,7 @@ void iso_training_totals(const struct iso_training *training,
 	totals.updates = method.updates;
 	totals.used = method.used;
 	totals.buffered = method.buffered;
-	totals.ignored = method.ignored;
+	totals.ignored = method.ignored + training->diverged;
 	totals.delay_max = method.delay_max;
 	totals.delay_sum = method.delay_sum;
 	for (uint32_t w = 0; w < training->config.workers; w++) {

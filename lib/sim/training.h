@@ -88,7 +88,8 @@ enum iso_training_stop {
 	ISO_TRAINING_ROUNDS,
 	ISO_TRAINING_UPDATES,
 	ISO_TRAINING_EVENTS,
-	ISO_TRAINING_STUCK, /* nothing runs and nothing will change */
+	ISO_TRAINING_STUCK,    /* nothing runs and nothing will change */
+	ISO_TRAINING_DIVERGED, /* a gradient is no number; no method takes one like that */
 };
 
 enum iso_training_stop iso_training_run(struct iso_training *training,
@@ -107,7 +108,7 @@ struct iso_training_totals {
 	double discarded_s; /* part of worker_s: stopped, lost, or ignored on arrival */
 	uint64_t started;   /* computations that workers have begun */
 	uint64_t computed;  /* ... and ended; what the method made of them is in its totals: */
-	uint64_t used, buffered, ignored;
+	uint64_t used, buffered, ignored; /* the last one with the gradient that was no number */
 	uint64_t stopped, lost; /* begun and never ended: by order, or since the worker left */
 	uint64_t running;
 	uint64_t delay_max, delay_sum; /* of used gradients, in updates */

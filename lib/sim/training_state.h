@@ -31,6 +31,7 @@ struct iso_training_worker {
 struct iso_training {
 	struct iso_training_config config;
 	bool by_rounds, allocated;
+	bool diverged;
 	double now_s;
 	uint64_t begun; /* rounds, those before included */
 	struct iso_training_worker *workers;

@@ -4,6 +4,7 @@
 
 #include "lib/ata/strategy.h"
 #include "lib/bytes.h"
+#include "lib/sgd/step.h"
 #include "lib/sim/training_state.h"
 
 void iso_training_digest(struct iso_training *training, uint64_t what, uint64_t more)
@@ -179,6 +180,9 @@ static enum iso_method_verdict hand_in(struct iso_training *training, uint32_t w
 					iso_points_at(&training->points, worker->slot),
 					&training->rng, training->gradient);
 		arrival.gradient = training->gradient;
+		training->diverged = !iso_sgd_finite(training->gradient, problem->params);
+		if (training->diverged)
+			return ISO_METHOD_IGNORED;
 	}
 	return iso_method_arrive(training->config.method, &arrival);
 }
@@ -204,6 +208,8 @@ void iso_training_end(struct iso_training *training, uint32_t w)
 	if (hand_in(training, w) == ISO_METHOD_IGNORED)
 		totals->discarded_s += worker->wall_s;
 	iso_training_digest(training, w, worker->version);
+	if (training->diverged)
+		return;
 	iso_training_obey(training);
 	if (!worker->running && worker->queued > 0)
 		begin_task(training, w);

@@ -116,6 +116,31 @@ cures slow-down discount ata-pooled --set time=8000
 cures uneven-tasks cost-normalised as-measured --set rounds=500
 cures many-workers clustered ata-empirical --set rounds=2000
 
+# What diverges looks neither like what is not measured nor like what came to its end.
+cat >steep <<'END'
+workers = 2
+batch = 2
+updates = 400
+problem {
+	kind = quadratic
+	dimension = 20
+	measure = gap
+}
+curve "steep" {
+	method = rennala
+	step = 10
+}
+END
+for updates in 400 42; do
+	run "$sim" train steep --set updates=$updates
+	ends 0
+	awk 'NR == 2 && !($NF == "diverged" && $5 <= 42) { exit 1 }' stdout || complain "not told: $(cat stdout)"
+done
+"$sim" train steep --csv --set samples=1 >out
+awk -F, 'END { exit !($6 == "inf" || $6 == "nan") }' out || complain "measured: $(cat out)"
+"$sim" train steep --json >out
+grep -q '"ended_by": "diverged"' out || complain "ended otherwise: $(cat out)"
+
 # Half a table is no success, and the next curve is not computed for it.
 run sh -c '"$0" train small --csv >/dev/full' "$sim"
 ends 1

@@ -304,6 +304,38 @@ START_TEST(gradients_are_those_of_the_point_that_was_given)
 }
 END_TEST
 
+static double overflow(void *context, uint32_t worker, const float *x, struct iso_rng *rng,
+		       float *ret_gradient)
+{
+	(void)context;
+	(void)worker;
+	(void)rng;
+	ret_gradient[0] = x[0] * x[0];
+	return 0;
+}
+
+/* -1, -2 and -6 at 1, 2 and 3 s and so on: each is more than the square of the one before. */
+START_TEST(a_run_ends_where_its_gradients_are_no_numbers)
+{
+	const float x[1] = { -1 };
+	struct run run = run_with_constants(1, (const double[]){ 1 });
+
+	run.config.problem = (struct iso_problem){ 1, NULL, overflow };
+	run_start(&run, (struct iso_method_config){ .kind = ISO_METHOD_ASGD, .step = 1 }, x);
+	struct iso_training_totals totals =
+	    run_until(&run, 1000, UINT64_MAX, ISO_TRAINING_DIVERGED);
+	ck_assert_double_lt(totals.time_s, 12);
+	ck_assert_uint_eq(totals.ignored, 1);
+	ck_assert_uint_eq(totals.computed, totals.used + totals.ignored);
+	ck_assert_uint_eq(totals.updates, totals.used);
+	ck_assert_double_eq(totals.discarded_s, 1);
+	/* And stays there. */
+	ck_assert_double_eq(run_until(&run, 1000, UINT64_MAX, ISO_TRAINING_DIVERGED).time_s,
+			    totals.time_s);
+	run_finish(&run);
+}
+END_TEST
+
 START_TEST(tasks_of_another_size_take_as_much_longer)
 {
 	static const struct iso_law size = { .kind = ISO_LAW_CONSTANT, .scale = 3 };
@@ -363,6 +395,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, workers_come_and_go);
 	tcase_add_test(tcase, a_run_without_workers_is_stuck_until_one_comes);
 	tcase_add_test(tcase, gradients_are_those_of_the_point_that_was_given);
+	tcase_add_test(tcase, a_run_ends_where_its_gradients_are_no_numbers);
 	tcase_add_test(tcase, tasks_of_another_size_take_as_much_longer);
 	tcase_add_test(tcase, what_makes_no_sense_is_refused);
 	suite_add_tcase(suite, tcase);
