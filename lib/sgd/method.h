@@ -203,7 +203,8 @@ struct iso_method_totals {
 	uint64_t lost;
 	uint64_t in_flight;
 	uint64_t late;      /* arrived after they had been counted as stopped or lost */
-	uint64_t delay_max; /* of those used, at their (last) update */
+	/* Of those used, at their last update; with ia2sgd at their first, in which they arrive. */
+	uint64_t delay_max;
 	uint64_t delay_sum; /* of those used, at their first update */
 };
 struct iso_method_totals iso_method_totals(const struct iso_method *method);
