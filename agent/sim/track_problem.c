@@ -197,6 +197,12 @@ static int split(struct track_problem *problem, const struct track_problem_optio
 	uint32_t *workspace;
 	enum iso_status status;
 
+	/* As if all samples were of one class the parts would be alike. */
+	if (options->partition == ISO_PARTITION_DIRICHLET &&
+	    (is_waves || options->kind == ISO_SMOOTH_REGRESSION))
+		return error_set(reterr, -EINVAL,
+				 "%s has no classes that dirichlet could part unevenly",
+				 iso_smooth_kind_text(options->kind));
 	if (is_waves) /* one row a node, as they come */
 		return 0;
 	if (iso_partition_check(&config, problem->samples) != ISO_OK)

@@ -81,6 +81,11 @@ grep -q 'diverged' stdout || complain "$(cat stdout)"
 run "$sim" track --problem softmax
 ends 1
 err 'isobar-sim: softmax needs data: there is none made for it'
+for problem in regression waves; do
+	run "$sim" track --problem $problem --partition dirichlet
+	ends 1
+	err "isobar-sim: $problem has no classes that dirichlet could part unevenly"
+done
 run "$sim" track --graph grid --nodes 17
 ends 1
 err 'isobar-sim: grid of 17 nodes: 17 nodes make no grid: it would be 1 times 17'
