@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "agent/conf/confvalue.h"
 #include "lib/ata/strategy.h"
@@ -258,6 +258,10 @@ int scenario_parse(const char *name, const char *text, const char *const *sets, 
 
 	if (scenario == NULL)
 		return error_errno(reterr, -ENOMEM, "%s", name);
+	if (strlen(name) >= sizeof(scenario->path)) {
+		free(scenario);
+		return error_set(reterr, -ENAMETOOLONG, "%s: path is too long", name);
+	}
 	r = confutil_parse(scenario_schema(), name, text, sizeof(*scenario), scenario, &lines,
 			   reterr);
 	for (size_t i = 0; i < set_count && r == 0; i++) {
@@ -279,19 +283,33 @@ int scenario_parse(const char *name, const char *text, const char *const *sets, 
 	return 0;
 }
 
+/* A folder does not hide a scenario that is installed. */
+static bool is_file(const char *path)
+{
+	struct stat info;
+
+	return stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
+}
+
 int scenario_load(const char *name, const char *const *sets, size_t set_count,
 		  struct scenario **ret_scenario, struct error *reterr)
 {
-	char path[PATH_MAX];
+	char installed[PATH_MAX];
+	const char *path = name;
 	char *text;
 
-	snprintf(path, sizeof(path), "%s", name);
-	if (strchr(name, '/') == NULL && access(name, F_OK) != 0) {
-		snprintf(path, sizeof(path), "%s/%s", scenario_folder(), name);
-		if (access(path, F_OK) != 0)
+	if (strchr(name, '/') == NULL && !is_file(name)) {
+		int length =
+		    snprintf(installed, sizeof(installed), "%s/%s", scenario_folder(), name);
+
+		if (length >= (int)sizeof(installed))
+			return error_set(reterr, -ENAMETOOLONG, "%s/%s: path is too long",
+					 scenario_folder(), name);
+		if (!is_file(installed))
 			return error_set(reterr, -ENOENT,
 					 "no scenario '%s', neither here nor in %s", name,
 					 scenario_folder());
+		path = installed;
 	}
 	int r = confutil_read_file(path, &text, reterr);
 	if (r < 0)

@@ -2,6 +2,7 @@
 #ifndef ISO_SIM_SCENARIO_H
 #define ISO_SIM_SCENARIO_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -87,7 +88,7 @@ struct scenario_event {
 };
 
 struct scenario {
-	char path[SCENARIO_PATH_BYTES];
+	char path[PATH_MAX];
 	char title[160];
 	int64_t workers, batch, seed;
 	double time; /* limits; 0: none */

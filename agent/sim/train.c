@@ -222,11 +222,15 @@ int sim_list(int argc, char **argv)
 		return SIM_FAILED;
 	}
 	for (int i = 0; i < count; i++) {
-		char path[SCENARIO_PATH_BYTES * 2];
+		char path[PATH_MAX];
 		struct scenario *scenario;
 
-		snprintf(path, sizeof(path), "%s/%s", scenario_folder(), entries[i]->d_name);
-		if (scenario_load(path, NULL, 0, &scenario, &error) < 0) {
+		int length =
+		    snprintf(path, sizeof(path), "%s/%s", scenario_folder(), entries[i]->d_name);
+		if (length >= (int)sizeof(path)) {
+			fprintf(stderr, "isobar-sim: %s: path is too long\n", entries[i]->d_name);
+			status = SIM_FAILED;
+		} else if (scenario_load(path, NULL, 0, &scenario, &error) < 0) {
 			fprintf(stderr, "isobar-sim: %s\n", error.text);
 			status = SIM_FAILED;
 		} else {

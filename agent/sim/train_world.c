@@ -94,11 +94,13 @@ static int open_trace(struct train_world *world, size_t place, const char *trace
 		      struct iso_law *law, struct error *reterr)
 {
 	const char *slash = strrchr(world->scenario->path, '/');
-	char path[2 * SCENARIO_PATH_BYTES];
+	char path[PATH_MAX];
 	int folder = slash != NULL ? (int)(slash + 1 - world->scenario->path) : 0;
+	int length = snprintf(path, sizeof(path), "%.*s%s", trace[0] == '/' ? 0 : folder,
+			      world->scenario->path, trace);
 
-	snprintf(path, sizeof(path), "%.*s%s", trace[0] == '/' ? 0 : folder, world->scenario->path,
-		 trace);
+	if (length >= (int)sizeof(path))
+		return error_set(reterr, -ENAMETOOLONG, "%s: path is too long", trace);
 	int r = train_trace_read(path, &world->traces[place], &law->trace_count, reterr);
 	law->trace = world->traces[place];
 	return r;

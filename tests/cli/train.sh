@@ -378,12 +378,33 @@ run "$sim" train traces/scenario
 ends 1
 err 'isobar-sim: traces/scenario: traces/times: no times in it'
 
-run "$sim" train
-ends 2
-err "isobar-sim: which scenario? see 'isobar-sim list'"
+# The folder of a scenario may be as deep as the system allows.
+printf '7\n' >traces/times
+deep=traces
+while [ ${#deep} -lt 600 ]; do
+	deep=$deep/$(printf '%0100d' 0)
+done
+mkdir -p "$deep"
+cp traces/scenario traces/times "$deep"
+rm traces/times
+run "$sim" train "$deep/scenario"
+ends 0
+err ''
+
+# A folder has no scenario's name.
+mkdir slow-down
+run "$sim" train slow-down --set time=4
+ends 0
+err ''
+mkdir nowhere
 run "$sim" train nowhere
 ends 1
 err "isobar-sim: no scenario 'nowhere', neither here nor in $ISOBAR_SCENARIOS"
+rmdir nowhere
+
+run "$sim" train
+ends 2
+err "isobar-sim: which scenario? see 'isobar-sim list'"
 run "$sim" train small example --plot both.svg
 ends 2
 err 'isobar-sim: --plot draws one scenario'
