@@ -123,12 +123,23 @@ static double scale(struct decimal decimal)
 	return exponent >= 0 ? value * powers[exponent] : value / powers[-exponent];
 }
 
-static bool begins_with(const char *text, size_t length, const char *word)
+/* The word, in whatever case, and no longer one that begins so. */
+static bool is_word(const char *text, size_t length, const char *word)
 {
-	for (size_t i = 0; word[i] != '\0'; i++)
-		if (i >= length || (text[i] | 0x20) != word[i])
+	size_t at = 0;
+
+	for (; word[at] != '\0'; at++)
+		if (at >= length || (text[at] | 0x20) != word[at])
 			return false;
-	return true;
+	if (at == length || is_digit(text[at]))
+		return at == length;
+	return (text[at] | 0x20) < 'a' || (text[at] | 0x20) > 'z';
+}
+
+static bool is_not_finite(const char *text, size_t length)
+{
+	return is_word(text, length, "nan") || is_word(text, length, "inf") ||
+	       is_word(text, length, "infinity");
 }
 
 enum iso_text_reason iso_text_number(const char *text, size_t length, float *ret_value,
@@ -142,12 +153,9 @@ enum iso_text_reason iso_text_number(const char *text, size_t length, float *ret
 	at = take_digits(text, at, length, false, &decimal);
 	if (at < length && text[at] == '.')
 		at = take_digits(text, at + 1, length, true, &decimal);
-	if (!decimal.any) {
-		bool is_word = begins_with(text + start, length - start, "nan") ||
-			       begins_with(text + start, length - start, "inf");
-
-		return is_word ? ISO_TEXT_NOT_FINITE : ISO_TEXT_NOT_A_NUMBER;
-	}
+	if (!decimal.any)
+		return is_not_finite(text + start, length - start) ? ISO_TEXT_NOT_FINITE
+								   : ISO_TEXT_NOT_A_NUMBER;
 	at = take_exponent(text, at, length, &decimal);
 	assert(at <= length);
 	double value = scale(decimal);
