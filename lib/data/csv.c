@@ -194,7 +194,10 @@ enum iso_status iso_csv_header(char separator, const char *label, const char *by
 	struct cursor cursor = { line.bytes, line.length, 0, separator, false };
 	enum iso_text_reason reason = decode_names(&cursor, label, &csv, &at);
 	if (reason != ISO_TEXT_FINE) {
-		*ret_error = (struct iso_text_error){ csv.line, at + 1, reason };
+		/* Bytes of the file's line, to which the mark belongs. */
+		*ret_error =
+		    (struct iso_text_error){ csv.line, (csv.line == 1 ? start : 0) + at + 1,
+					     reason };
 		return ISO_E_MALFORMED;
 	}
 	if (label == NULL)

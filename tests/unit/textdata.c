@@ -356,6 +356,10 @@ START_TEST(bad_csv_headers_are_named_with_column_and_reason)
 		{ "a,\"b\n", NULL, ISO_TEXT_OPEN_QUOTE, 3 },
 		{ "a,\"b\"c\n", NULL, ISO_TEXT_STRAY_QUOTE, 3 },
 		{ "a,b\"c\n", NULL, ISO_TEXT_STRAY_QUOTE, 3 },
+		{ "\xef\xbb\xbf"
+		  "a,b,a\n",
+		  "a", ISO_TEXT_TWO_LABEL_COLUMNS, 8 },
+		{ "\xef\xbb\xbf,b\n", NULL, ISO_TEXT_NO_NAME, 4 },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -378,6 +382,10 @@ START_TEST(bad_csv_headers_are_named_with_column_and_reason)
 	struct iso_csv csv;
 	struct iso_text_error error;
 	size_t used;
+	ck_assert_int_eq(header("\xef\xbb\xbf\na,b,a\n", "a", &csv, &used, &error),
+			 ISO_E_MALFORMED);
+	ck_assert_uint_eq(error.line, 2);
+	ck_assert_uint_eq(error.column, 5);
 	ck_assert_int_eq(header("\n\n", NULL, &csv, &used, &error), ISO_E_SHORT);
 }
 END_TEST
