@@ -144,8 +144,12 @@ static int make_room(struct train_data *data, struct error *reterr)
 static int fill_data(struct train_data *data, struct error *reterr)
 {
 	const struct scenario *scenario = data->scenario;
-	int r = dataset_open(scenario->data.source, DATASET_TRAIN, &data->train, reterr);
 
+	if (scenario->problem.measure == SCENARIO_ACCURACY &&
+	    kinds[scenario->data.model] == ISO_MODEL_LINEAR)
+		return error_set(reterr, -EINVAL,
+				 "section data: linear has no classes, and so no accuracy");
+	int r = dataset_open(scenario->data.source, DATASET_TRAIN, &data->train, reterr);
 	if (r == 0 && scenario->problem.measure == SCENARIO_ACCURACY)
 		r = dataset_open(scenario->data.source, DATASET_TEST, &data->test, reterr);
 	if (r == 0)

@@ -479,6 +479,10 @@ run "$sim" train ./parts --set data.overlap=0.2
 ends 1
 err 'isobar-sim: ./parts: section data: 37 samples cannot be split so among 4 workers'
 
+run "$sim" train ./parts --set data.model=linear --set problem.measure=accuracy
+ends 1
+err 'isobar-sim: ./parts: section data: linear has no classes, and so no accuracy'
+
 # Bit for bit, however many processors BLAS would like to use: from 400 features on it adds up
 # what each of them has.
 awk 'BEGIN { for (i = 0; i < 200; i++) { printf "%d", i % 2
