@@ -125,17 +125,21 @@ static int choose_measured(struct train_data *data, struct error *reterr)
 static int make_room(struct train_data *data, struct error *reterr)
 {
 	size_t count = (size_t)data->scenario->data.samples_per_task;
+	/* Sparse rows are taken as they lie; a batch of them could be more than all memory. */
+	bool has_rows =
+	    data->train.starts == NULL || (data->test.samples > 0 && data->test.starts == NULL);
 
 	if (count < CHUNK)
 		count = CHUNK;
 	data->drawn = calloc(count, sizeof(*data->drawn));
 	data->targets = calloc(count, sizeof(*data->targets));
-	data->x = calloc(count * data->train.features, sizeof(*data->x));
+	if (has_rows)
+		data->x = calloc(count * data->train.features, sizeof(*data->x));
 	data->workspace = calloc(iso_model_workspace_floats(&data->model, (uint32_t)count) + 1,
 				 sizeof(*data->workspace));
 	data->gradient = calloc(data->params, sizeof(*data->gradient));
 	data->sum = calloc(data->params, sizeof(*data->sum));
-	if (data->drawn == NULL || data->targets == NULL || data->x == NULL ||
+	if (data->drawn == NULL || data->targets == NULL || (has_rows && data->x == NULL) ||
 	    data->workspace == NULL || data->gradient == NULL || data->sum == NULL)
 		return error_errno(reterr, -ENOMEM, "a model of %u parameters", data->params);
 	return 0;
@@ -212,8 +216,8 @@ void train_data_start(const struct train_data *data, float *ret_x)
 static struct iso_model_batch gather(struct train_data *data, const struct dataset *from,
 				     const uint32_t *samples, uint32_t count)
 {
-	return dataset_batch(from, iso_model_is_classifier(&data->model), samples, count, data->x,
-			     data->targets);
+	return dataset_batch(from, iso_model_is_classifier(&data->model), samples, count,
+			     from->starts != NULL ? NULL : data->x, data->targets);
 }
 
 double train_data_gradient(struct train_data *data, uint32_t worker, const float *x,

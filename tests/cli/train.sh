@@ -479,6 +479,21 @@ run "$sim" train ./parts --set data.overlap=0.2
 ends 1
 err 'isobar-sim: ./parts: section data: 37 samples cannot be split so among 4 workers'
 
+# Sparse samples stay sparse: as rows of numbers a task would be 64 GB.
+awk 'BEGIN { for (i = 0; i < 5000; i++) print i % 2, "1:" i % 2, 4e6 ":1" }' >sparse
+run "$sim" train ./parts --set data.source=sparse,holdout=0 --set rounds=2 --set workers=1 \
+	--set data.overlap=1 --set data.samples-per-task=4096 --set samples=1
+ends 0
+err ''
+awk 'NR == 2 { exit !($NF > 0 && $NF < 0.69) }' stdout || complain "learnt otherwise: $(cat stdout)"
+# And what is measured need not be kept as what is learnt from.
+awk 'BEGIN { for (i = 0; i < 200; i++) print i % 2, i % 2 + 1 ":1", "9:0" }' >few
+printf '1 1:0 2:1 3:0 4:0 5:0 6:0 7:0 8:0 9:0\n' >few.t
+run "$sim" train ./parts --set data.source=few --set problem.measure=accuracy
+ends 0
+err ''
+awk 'NR == 2 { exit $NF != 1 }' stdout || complain "learnt otherwise: $(cat stdout)"
+
 run "$sim" train ./parts --set data.model=linear --set problem.measure=accuracy
 ends 1
 err 'isobar-sim: ./parts: section data: linear has no classes, and so no accuracy'
