@@ -54,6 +54,9 @@ int meter_open(const struct meter_options *options, struct meter **ret_meter,
 	if (meter == NULL)
 		return error_errno(reterr, -ENOMEM, "meter");
 	meter->hierarchy = options->hierarchy;
+	/* It may be closed before there is one. */
+	meter->kernel.usage_fd = -1;
+	meter->kernel.waits_fd = -1;
 	if (options->choice == METER_KERNEL_ONLY)
 		error_set(&meter->missing, -ENOTSUP, "eBPF is switched off");
 	else

@@ -190,6 +190,25 @@ START_TEST(says_when_there_is_nothing_to_measure_with)
 }
 END_TEST
 
+/* A directory that is no cgroup has no job to be found in it, whoever may load programs. */
+START_TEST(closes_nobody_elses_descriptors_when_ebpf_cannot_be_had)
+{
+	int fd = make_directory(), zero = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct meter_options options = { .cgroup_fd = fd, .hierarchy = METER_V2, .usage_fd = -1,
+					 .choice = METER_EBPF_ONLY };
+	struct meter *meter = NULL;
+	struct error error = { 0 };
+
+	ck_assert_int_eq(dup2(zero, STDIN_FILENO), STDIN_FILENO);
+	ck_assert_int_lt(meter_open(&options, &meter, &error), 0);
+	ck_assert_str_ne(error.text, "");
+	ck_assert_ptr_null(meter);
+	ck_assert_int_ge(fcntl(STDIN_FILENO, F_GETFD), 0);
+	close(zero);
+	remove_directory(fd);
+}
+END_TEST
+
 #ifndef HAVE_EBPF
 START_TEST(says_that_it_was_built_without_ebpf)
 {
@@ -212,6 +231,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, reads_cpu_stat_and_the_pressure);
 	tcase_add_test(tcase, goes_on_with_a_new_cgroup);
 	tcase_add_test(tcase, says_when_there_is_nothing_to_measure_with);
+	tcase_add_test(tcase, closes_nobody_elses_descriptors_when_ebpf_cannot_be_had);
 #ifndef HAVE_EBPF
 	tcase_add_test(tcase, says_that_it_was_built_without_ebpf);
 #endif
