@@ -25,6 +25,7 @@
 #include "agent/meter/meter_missing.h"
 #include "ebpf/meter.h"
 #include "ebpf/meter.skel.h"
+#include "lib/enforce/telling.h"
 
 struct meter_ebpf {
 	struct meter_bpf *skeleton;
@@ -34,7 +35,7 @@ struct meter_ebpf {
 	uint32_t cpu_count;
 	uint64_t synced_ns; /* when all tasks were visited last, or were to be */
 	bool sync_failed;   /* then */
-	bool sync_warned;
+	struct iso_telling telling; /* of that */
 };
 
 /* How often all tasks are visited anyhow: no hook is called for some rare moves. */
@@ -211,6 +212,19 @@ static int attach(struct meter_ebpf *ebpf)
 	return ebpf->sync != NULL ? 0 : -errno;
 }
 
+/* What r, a visit's result, is worth in the log: not how often it fails. */
+static void tell_visit(struct meter_ebpf *ebpf, uint64_t now_ns, int r)
+{
+	uint32_t untold;
+	enum iso_tell tell = iso_telling_look(&ebpf->telling, now_ns, r < 0, &untold);
+
+	if (tell == ISO_TELL_BEGIN)
+		log_warn("meter: cannot visit the job's tasks: %s; trying again each second",
+			 strerror(-r));
+	else if (tell == ISO_TELL_END)
+		log_info("meter: the job's tasks can be visited again");
+}
+
 int meter_ebpf_open(int cgroup_fd, enum meter_hierarchy hierarchy, struct meter_ebpf **ret_ebpf,
 		    struct error *reterr)
 {
@@ -252,6 +266,7 @@ int meter_ebpf_open(int cgroup_fd, enum meter_hierarchy hierarchy, struct meter_
 	r = meter_ebpf_set_cgroup(ebpf, cgroup_fd, reterr);
 	if (r < 0)
 		goto fail;
+	tell_visit(ebpf, clock_now_ns(), 0);
 	*ret_ebpf = ebpf;
 	return 0;
 fail:
@@ -340,14 +355,10 @@ static void visit_tasks(struct meter_ebpf *ebpf)
 	shared->sync_wanted = 0;
 	r = run_iterator(ebpf->sync);
 	ebpf->sync_failed = r < 0;
-	if (r == 0)
-		return;
 	/* Until it succeeds the hooks find these tasks when they next switch. */
-	shared->sync_wanted = 1;
-	if (!ebpf->sync_warned)
-		log_warn("meter: cannot visit the job's tasks: %s; trying again each second",
-			 strerror(-r));
-	ebpf->sync_warned = true;
+	if (r < 0)
+		shared->sync_wanted = 1;
+	tell_visit(ebpf, now_ns, r);
 }
 
 void meter_ebpf_read(struct meter_ebpf *ebpf, struct meter_reading *ret_reading)
