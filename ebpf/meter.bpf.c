@@ -34,7 +34,7 @@ __u32 sync_wanted = 0;
 /* Training threads have clocks, wherever they are. */
 __u32 clocks_given = 0;
 
-/* Tasks that could get no storage: their waiting is not counted. */
+/* Times that a task could get no storage: its waiting is not counted.  The agent tells. */
 __u64 storage_failures = 0;
 
 /* From find_job. */

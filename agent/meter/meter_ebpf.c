@@ -12,6 +12,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -36,6 +37,8 @@ struct meter_ebpf {
 	uint64_t synced_ns; /* when all tasks were visited last, or were to be */
 	bool sync_failed;   /* then */
 	struct iso_telling telling; /* of that */
+	uint64_t failures_told;     /* of storage_failures */
+	uint64_t failures_told_ns;  /* when; 0: never */
 };
 
 /* How often all tasks are visited anyhow: no hook is called for some rare moves. */
@@ -43,6 +46,9 @@ struct meter_ebpf {
 
 /* How long after it has failed. */
 #define SYNC_AGAIN_NS 1000000000u
+
+/* How often the log has that there was no memory, at most. */
+#define FAILURES_QUIET_NS 60000000000u
 
 /* What libbpf complained of while a program was loaded: shown once, if that fails. */
 static struct {
@@ -343,6 +349,23 @@ static bool must_visit(const struct meter_ebpf *ebpf, uint64_t now_ns)
 	return ebpf->skeleton->bss->sync_wanted != 0 || since_ns >= SYNC_NS;
 }
 
+/* They are tried again when they next switch or are visited. */
+static void tell_failures(struct meter_ebpf *ebpf, uint64_t now_ns)
+{
+	const volatile struct meter_bpf__bss *shared = ebpf->skeleton->bss;
+	uint64_t failures = shared->storage_failures;
+
+	if (failures == ebpf->failures_told)
+		return;
+	if (ebpf->failures_told_ns != 0 && now_ns - ebpf->failures_told_ns < FAILURES_QUIET_NS)
+		return;
+	log_warn("meter: the kernel has had no memory %" PRIu64 " times to note a thread of the "
+		 "job: the waiting of such threads is not counted",
+		 failures - ebpf->failures_told);
+	ebpf->failures_told = failures;
+	ebpf->failures_told_ns = now_ns;
+}
+
 static void visit_tasks(struct meter_ebpf *ebpf)
 {
 	volatile struct meter_bpf__bss *shared = ebpf->skeleton->bss;
@@ -364,6 +387,7 @@ static void visit_tasks(struct meter_ebpf *ebpf)
 void meter_ebpf_read(struct meter_ebpf *ebpf, struct meter_reading *ret_reading)
 {
 	visit_tasks(ebpf);
+	tell_failures(ebpf, clock_now_ns());
 	/* Preempted in between, it would be a picture of two moments: once more then. */
 	for (int tries = 0; tries < 4; tries++)
 		if (read_once(ebpf, ret_reading) < 50000)

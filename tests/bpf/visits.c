@@ -6,9 +6,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "agent/base/log.h"
+#include "ebpf/meter.skel.h"
 #include "tests/bpf/measure.h"
 #include "tests/test.h"
 
@@ -39,22 +41,47 @@ static unsigned times_said(const char *what)
 	return count;
 }
 
+static bool is_kind(int fd, const char *kind)
+{
+	char path[32], text[32] = { 0 };
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, text, sizeof(text) - 1) > 0 && strcmp(text, kind) == 0;
+}
+
 /* The descriptor by which the meter runs its iterator over all tasks. */
 static int find_iterator(void)
 {
 	for (int fd = 3; fd < 256; fd++) {
-		char path[32], kind[32] = { 0 };
 		struct bpf_link_info info = { 0 };
 		unsigned bytes = sizeof(info);
 
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		if (readlink(path, kind, sizeof(kind) - 1) > 0 &&
-		    strcmp(kind, "anon_inode:bpf_link") == 0 &&
+		if (is_kind(fd, "anon_inode:bpf_link") &&
 		    bpf_obj_get_info_by_fd(fd, &info, &bytes) == 0 &&
 		    info.type == BPF_LINK_TYPE_ITER)
 			return fd;
 	}
 	ck_abort_msg("the meter has no iterator");
+}
+
+/* What its programs and the agent share. */
+static struct meter_bpf__bss *map_shared(void)
+{
+	for (int fd = 3; fd < 256; fd++) {
+		struct bpf_map_info info = { 0 };
+		unsigned bytes = sizeof(info);
+		void *place;
+
+		if (!is_kind(fd, "anon_inode:bpf-map") ||
+		    bpf_obj_get_info_by_fd(fd, &info, &bytes) != 0 ||
+		    strstr(info.name, ".bss") == NULL)
+			continue;
+		place = mmap(NULL, sizeof(struct meter_bpf__bss), PROT_READ | PROT_WRITE,
+			     MAP_SHARED, fd, 0);
+		ck_assert_ptr_ne(place, MAP_FAILED);
+		return place;
+	}
+	ck_abort_msg("the meter has no globals");
 }
 
 /* Anything else is in its place, as nothing makes an iterator fail on demand. */
@@ -115,6 +142,29 @@ START_TEST(each_outage_of_the_visits_is_told_with_its_end)
 }
 END_TEST
 
+START_TEST(threads_that_the_kernel_has_no_memory_for_are_told)
+{
+	volatile struct meter_bpf__bss *shared;
+	struct test_cgroup job;
+	struct meter *meter;
+
+	test_cgroup_make(&job, "memory");
+	listen_to_the_log();
+	meter = measure_open(&job);
+	shared = map_shared();
+	measure_read(meter);
+	ck_assert_uint_eq(times_said("meter: "), 0);
+	for (int i = 0; i < 3; i++) {
+		shared->storage_failures += 2;
+		measure_read(meter);
+	}
+	ck_assert_uint_eq(times_said("has had no memory 2 times"), 1);
+	ck_assert_uint_eq(times_said("meter: "), 1);
+	meter_close(meter);
+	test_cgroup_remove(&job);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("bpf-visits");
@@ -126,6 +176,7 @@ Suite *test_suite(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_unchecked_fixture(tcase, NULL, test_cgroup_sweep);
 	tcase_add_test(tcase, each_outage_of_the_visits_is_told_with_its_end);
+	tcase_add_test(tcase, threads_that_the_kernel_has_no_memory_for_are_told);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

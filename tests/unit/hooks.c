@@ -444,6 +444,28 @@ START_TEST(the_stint_before_an_unseen_one_is_not_counted_twice)
 }
 END_TEST
 
+START_TEST(a_child_that_gets_no_note_is_counted_as_such_and_noted_later)
+{
+	struct task_struct parent = task(1, &in_the_job, SCHED_NORMAL);
+	struct task_struct child = task(2, &in_the_job, SCHED_NORMAL);
+
+	fake.no_memory = true;
+	ck_assert_int_eq(isobar_fork(&parent, &child), 0);
+	ck_assert_uint_eq(storage_failures, 1);
+	ck_assert_int_eq(isobar_wake_new(&child), 0);
+	ck_assert_int_eq(waiting(), 0);
+	switched(&idle, &child);
+	pass(&child, 7);
+	ck_assert_uint_eq(on_cpu_ns(), 7);
+	switched(&child, &idle);
+	ck_assert_uint_eq(sync_wanted, 1);
+	fake.no_memory = false;
+	visited(&child);
+	ck_assert_int_eq(waiting(), 1);
+	ck_assert_uint_eq(storage_failures, 1);
+}
+END_TEST
+
 static void job_moves_below(void)
 {
 	job_id = 0;
@@ -493,6 +515,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, an_unseen_switch_to_the_idle_task_is_no_stint_of_the_jobs_task);
 	tcase_add_test(tcase, the_idle_task_is_not_of_the_job_where_that_is_the_root);
 	tcase_add_test(tcase, the_stint_before_an_unseen_one_is_not_counted_twice);
+	tcase_add_test(tcase, a_child_that_gets_no_note_is_counted_as_such_and_noted_later);
 	tcase_add_test(tcase, a_job_that_becomes_another_cgroup_while_a_task_is_judged_is_known);
 	suite_add_tcase(suite, tcase);
 	return suite;
