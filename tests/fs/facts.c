@@ -466,13 +466,9 @@ END_TEST
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("facts");
-	TCase *tcase = tcase_create("group");
+	TCase *tcase = group_case(suite, "group", 60, setup, teardown);
 
-	group_start();
 	test_may_skip();
-	tcase_set_timeout(tcase, 60);
-	tcase_add_unchecked_fixture(tcase, NULL, group_end);
-	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, real_time_threads_are_not_bound);
 	tcase_add_test(tcase, while_more_is_used_than_allowed_nothing_is_given);
 	tcase_add_test(tcase, an_empty_group_is_released_and_taken_back);
@@ -481,6 +477,5 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, what_a_parent_allows_is_used_and_the_rest_is_not);
 	tcase_add_test(tcase, check_warns_of_both);
 	tcase_add_test(tcase, another_program_makes_a_conflict_until_it_lets_go);
-	suite_add_tcase(suite, tcase);
 	return suite;
 }

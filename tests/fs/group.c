@@ -109,6 +109,18 @@ void group_end(void)
 		usleep(10000);
 }
 
+TCase *group_case(Suite *suite, const char *name, double timeout_s, SFun setup, SFun teardown)
+{
+	TCase *tcase = tcase_create(name);
+
+	group_start();
+	tcase_set_timeout(tcase, timeout_s);
+	tcase_add_unchecked_fixture(tcase, NULL, group_end);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	suite_add_tcase(suite, tcase);
+	return tcase;
+}
+
 unsigned group_version(void)
 {
 	return mounts.version;

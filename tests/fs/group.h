@@ -2,6 +2,7 @@
 #ifndef ISO_TESTS_GROUP_H
 #define ISO_TESTS_GROUP_H
 
+#include <check.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +20,10 @@ void group_start(void);
 /* Kills and removes everything in it; group_end() removes it too. */
 void group_clean(void);
 void group_end(void);
+
+/* Makes it, or skips; for the tests of one case, after which it is removed.  setup, teardown:
+   of each test, or NULL. */
+TCase *group_case(Suite *suite, const char *name, double timeout_s, SFun setup, SFun teardown);
 
 unsigned group_version(void);
 /* "/isobar-test-PID/NAME"; static, one of a few in turn. */

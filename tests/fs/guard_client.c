@@ -288,13 +288,9 @@ END_TEST
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("guard_client");
-	TCase *tcase = tcase_create("files");
+	TCase *tcase = group_case(suite, "files", 40, setup, guarded_end);
 
-	group_start();
 	guarded_begin_program();
-	tcase_set_timeout(tcase, 40);
-	tcase_add_unchecked_fixture(tcase, NULL, group_end);
-	tcase_add_checked_fixture(tcase, setup, guarded_end);
 	tcase_add_test(tcase, without_the_guards_program_only_the_floor_is_enforced);
 	tcase_add_test(tcase, a_program_that_is_none_is_told_from_one_that_is_missing);
 	tcase_add_test(tcase, a_run_directory_that_cannot_be_used_leaves_only_the_floor);
@@ -306,6 +302,5 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_guard_whose_program_was_upgraded_is_replaced);
 	tcase_add_test(tcase, one_that_must_not_end_is_replaced_for_its_settings_only);
 	tcase_add_test(tcase, a_loop_sees_the_guards_death_without_a_tick);
-	suite_add_tcase(suite, tcase);
 	return suite;
 }

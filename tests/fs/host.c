@@ -575,13 +575,9 @@ static void clean_up(void)
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("host");
-	TCase *tcase = tcase_create("cgroup");
+	TCase *tcase = group_case(suite, "cgroup", 30, clean_up, clean_up);
 
-	group_start();
 	snprintf(saved_path, sizeof(saved_path), "/tmp/isobar-saved-%d", (int)getpid());
-	tcase_set_timeout(tcase, 30);
-	tcase_add_unchecked_fixture(tcase, NULL, group_end);
-	tcase_add_checked_fixture(tcase, clean_up, clean_up);
 	tcase_add_test(tcase, creates_with_the_first_quota_and_removes);
 	tcase_add_test(tcase, never_enables_controllers_of_the_leaf);
 	tcase_add_test(tcase, writes_and_reads_back);
@@ -602,6 +598,5 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, refuses_a_child_beside_processes_by_its_type);
 	tcase_add_test(tcase, names_a_namespace_that_hides_the_group);
 	tcase_add_test(tcase, names_a_read_only_file_system);
-	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -340,12 +340,8 @@ END_TEST
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("job");
-	TCase *tcase = tcase_create("group");
+	TCase *tcase = group_case(suite, "group", 60, setup, teardown);
 
-	group_start();
-	tcase_set_timeout(tcase, 60);
-	tcase_add_unchecked_fixture(tcase, NULL, group_end);
-	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, the_kernels_meter_by_choice_is_no_state);
 	tcase_add_test(tcase, a_group_that_goes_before_the_first_look_is_a_state);
 	tcase_add_test(tcase, a_new_group_out_of_reach_is_no_limit);
@@ -355,6 +351,5 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, fights_no_other_writer_but_puts_it_right_at_its_own_pace);
 	tcase_add_test(tcase, without_a_guard_to_be_had_the_floor_is_the_ceiling);
 	tcase_add_test(tcase, with_a_guard_a_limit_lasts_as_long_as_the_lease);
-	suite_add_tcase(suite, tcase);
 	return suite;
 }

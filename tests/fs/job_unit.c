@@ -531,12 +531,8 @@ END_TEST
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("job as a unit");
-	TCase *tcase = tcase_create("a manager of our own");
+	TCase *tcase = group_case(suite, "a manager of our own", 30, setup, teardown);
 
-	group_start();
-	tcase_add_unchecked_fixture(tcase, NULL, group_end);
-	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_set_timeout(tcase, 30);
 	tcase_add_test(tcase, both_limits_follow_the_share);
 	tcase_add_test(tcase, what_systemd_writes_again_is_no_change_by_others);
 	tcase_add_test(tcase, a_lowering_counts_when_systemd_has_it);
@@ -556,6 +552,5 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_unit_that_a_reload_would_lift_is_refused);
 	tcase_add_test(tcase, a_unit_that_a_reload_has_lifted_is_named_until_it_is_put_right);
 	tcase_add_test(tcase, a_dry_run_tells_systemd_nothing);
-	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -138,16 +138,11 @@ END_TEST
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("fs-library");
-	TCase *tcase = tcase_create("libcgroup");
+	TCase *tcase = group_case(suite, "libcgroup", 30, NULL, group_clean);
 
-	group_start();
-	tcase_set_timeout(tcase, 30);
-	tcase_add_unchecked_fixture(tcase, NULL, group_end);
-	tcase_add_checked_fixture(tcase, NULL, group_clean);
 	tcase_add_test(tcase, one_that_does_not_start_is_done_without_and_that_is_said_once);
 	tcase_add_test(tcase, one_that_fails_is_done_without);
 	tcase_add_test(tcase, one_that_says_done_and_did_nothing_is_not_believed);
 	tcase_add_test(tcase, one_that_writes_something_else_is_not_believed);
-	suite_add_tcase(suite, tcase);
 	return suite;
 }

@@ -188,12 +188,8 @@ END_TEST
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("load");
-	TCase *tcase = tcase_create("moving share");
+	TCase *tcase = group_case(suite, "moving share", 60, NULL, NULL);
 
-	group_start();
-	tcase_set_timeout(tcase, 60);
-	tcase_add_unchecked_fixture(tcase, NULL, group_end);
 	tcase_add_test(tcase, busy_processes_stay_within_a_moving_share);
-	suite_add_tcase(suite, tcase);
 	return suite;
 }

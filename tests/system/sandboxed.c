@@ -237,20 +237,15 @@ END_TEST
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("sandboxed");
-	TCase *tcase = tcase_create("isobard");
 	struct error error;
 
 	if (sandbox_supported(&error) < 0)
 		test_skip_all(error.text);
-	group_start();
-	tcase_set_timeout(tcase, 60);
-	tcase_add_unchecked_fixture(tcase, NULL, group_end);
-	tcase_add_checked_fixture(tcase, setup, teardown);
+	TCase *tcase = group_case(suite, "isobard", 60, setup, teardown);
 	tcase_add_test(tcase, an_agent_alone_keeps_four_capabilities);
 	tcase_add_test(tcase, one_with_a_guard_keeps_what_the_guard_needs);
 	tcase_add_test(tcase, a_group_made_anew_is_measured_again);
 	tcase_add_test(tcase, the_configuration_switches_it_off);
 	tcase_add_test(tcase, a_coordinator_and_its_workers_keep_none);
-	suite_add_tcase(suite, tcase);
 	return suite;
 }

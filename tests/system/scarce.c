@@ -340,18 +340,13 @@ END_TEST
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("scarce");
-	TCase *tcase = tcase_create("agent");
+	TCase *tcase = group_case(suite, "agent", 60, setup, teardown);
 
-	group_start();
-	tcase_set_timeout(tcase, 60);
-	tcase_add_unchecked_fixture(tcase, NULL, group_end);
-	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, needs_no_room_that_it_has_not_got);
 	tcase_add_test(tcase, limits_from_a_read_only_disk_and_goes_on_when_it_can_be_written);
 	tcase_add_test(tcase, needs_nobody_who_reads_its_log);
 	tcase_add_test(tcase, answers_root_while_others_flood_its_socket);
 	tcase_add_test(tcase, counts_the_ticks_that_it_missed);
 	tcase_add_test(tcase, limits_without_the_right_to_load_ebpf);
-	suite_add_tcase(suite, tcase);
 	return suite;
 }

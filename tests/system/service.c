@@ -250,15 +250,11 @@ END_TEST
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("service");
-	TCase *tcase = tcase_create("manager");
 
 #ifndef HAVE_SYSTEMD
 	test_skip_all("built without libsystemd");
 #endif
-	group_start();
-	tcase_set_timeout(tcase, 60);
-	tcase_add_unchecked_fixture(tcase, NULL, group_end);
-	tcase_add_checked_fixture(tcase, setup, teardown);
+	TCase *tcase = group_case(suite, "manager", 60, setup, teardown);
 	tcase_add_test(tcase, tells_the_manager_when_it_is_ready_alive_and_leaving);
 	tcase_add_test(tcase, says_how_it_is);
 	tcase_add_test(tcase, asks_for_a_longer_watchdog);
@@ -268,6 +264,5 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, leaves_its_limit_to_the_one_that_takes_over);
 	tcase_add_test(tcase, an_old_order_is_none);
 	tcase_add_test(tcase, keeps_the_limit_of_an_agent_that_was_killed);
-	suite_add_tcase(suite, tcase);
 	return suite;
 }
