@@ -14,6 +14,7 @@
 
 #include "agent/base/directory.h"
 #include "agent/base/log.h"
+#include "lib/bytes.h"
 
 /* A run begins, anew or from a checkpoint. */
 
@@ -132,15 +133,24 @@ static int restore_method(struct run *run, const struct checkpoint *from, struct
 	return status == ISO_OK ? 0 : bad_state(run, status, reterr);
 }
 
+/* Whether the strategy can go on from these states; what they hold is not looked at. */
+static bool has_same_allocation(const struct run *run, const struct checkpoint *from)
+{
+	size_t own_bytes = iso_strategy_state_bytes(run->strategy);
+
+	return from->strategy == (uint32_t)run->conf->allocation.strategy &&
+	       from->strategy_bytes == own_bytes + RUN_TIMES_BYTES &&
+	       from->worker_bytes == iso_strategy_worker_bytes(run->strategy) &&
+	       iso_get_le(from->strategy_state + own_bytes, RUN_TIMES_BYTES) ==
+		   run_times_checksum(run);
+}
+
 /* What was learnt is the worker's, by its name: all of it, or else none. */
 static int restore_workers(struct run *run, const struct checkpoint *from, struct error *reterr)
 {
-	bool fits = from->strategy == (uint32_t)run->conf->allocation.strategy &&
-		    from->strategy_bytes == iso_strategy_state_bytes(run->strategy) &&
-		    from->worker_bytes == iso_strategy_worker_bytes(run->strategy);
+	bool fits = has_same_allocation(run, from) &&
+		    iso_strategy_restore(run->strategy, from->strategy_state) == ISO_OK;
 
-	if (fits)
-		fits = iso_strategy_restore(run->strategy, from->strategy_state) == ISO_OK;
 	for (uint32_t i = 0; i < run->workers_count; i++) {
 		for (uint32_t j = 0; j < from->workers_count; j++) {
 			const uint8_t *state = from->worker_states + (size_t)j * from->worker_bytes;

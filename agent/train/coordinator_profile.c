@@ -9,6 +9,7 @@
 
 #include "agent/base/log.h"
 #include "agent/train/profile.h"
+#include "lib/checksum.h"
 
 /* What the times are of: another task says nothing about this one. */
 static struct profile_kind kind_of(const struct run *run)
@@ -29,6 +30,16 @@ static struct profile_kind kind_of(const struct run *run)
 		 cconf_model_text(conf->training.model), which, run->model.features, layer,
 		 run->model.classes, (long long)conf->training.samples_per_task);
 	return kind;
+}
+
+uint64_t run_times_checksum(const struct run *run)
+{
+	const struct profile_kind kind = kind_of(run);
+	char text[sizeof(kind.task) + 16];
+	int size = snprintf(text, sizeof(text), "%s, %s%s", kind.task,
+			    kind.is_wall ? "wall" : "on-cpu", kind.per_cost ? " by cost" : "");
+
+	return iso_checksum(text, (size_t)size);
 }
 
 /* with_times: not the means alone. */

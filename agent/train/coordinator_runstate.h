@@ -88,6 +88,9 @@ struct iso_strategy_config run_strategy_config(const struct cconf *conf,
 int run_open_strategy(struct run *run, struct error *reterr);
 /* step and decay as they are after `steps` steps, which the method does not know of. */
 int run_open_method(struct run *run, uint64_t steps, struct error *reterr);
+/* Of what the times of tasks are of: with another one, what was learnt is of no use. */
+uint64_t run_times_checksum(const struct run *run);
+#define RUN_TIMES_BYTES 8u /* of it, in a checkpoint behind the strategy's own state */
 /* Whether it can be read, where it must be there. */
 int run_check_profile(const struct cconf *conf, struct error *reterr);
 /* Warm start, and the means of ofta. */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/bytes.h"
+
 /* The states that the checkpoint borrows; free what there is. */
 static void free_states(struct checkpoint *checkpoint)
 {
@@ -19,7 +21,8 @@ static void free_states(struct checkpoint *checkpoint)
 static bool make_states(struct run *run, struct checkpoint *checkpoint)
 {
 	checkpoint->method_bytes = iso_method_state_bytes(run->method);
-	checkpoint->strategy_bytes = (uint32_t)iso_strategy_state_bytes(run->strategy);
+	uint32_t own_bytes = (uint32_t)iso_strategy_state_bytes(run->strategy);
+	checkpoint->strategy_bytes = own_bytes + RUN_TIMES_BYTES;
 	checkpoint->worker_bytes = (uint32_t)iso_strategy_worker_bytes(run->strategy);
 	checkpoint->method_state = malloc(checkpoint->method_bytes + 1);
 	checkpoint->strategy_state = malloc(checkpoint->strategy_bytes + 1ull);
@@ -31,6 +34,8 @@ static bool make_states(struct run *run, struct checkpoint *checkpoint)
 		return false;
 	iso_method_save(run->method, checkpoint->method_state);
 	iso_strategy_save(run->strategy, checkpoint->strategy_state);
+	iso_put_le(checkpoint->strategy_state + own_bytes, run_times_checksum(run),
+		   RUN_TIMES_BYTES);
 	for (uint32_t i = 0; i < run->workers_count; i++) {
 		struct checkpoint_worker *worker = &checkpoint->workers[i];
 

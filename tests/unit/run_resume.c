@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/test.h"
 #include "tests/unit/small_run.h"
@@ -85,6 +86,33 @@ START_TEST(with_other_tasks_per_round_nothing_is_learnt_anew)
 }
 END_TEST
 
+/* Times of other tasks, or taken otherwise, say nothing of these. */
+START_TEST(times_of_another_kind_are_not_used)
+{
+	static const char *const others[] = {
+		FEW "samples-per-task = 64 }\nallocation { strategy = uta }",
+		FEW "}\nallocation { strategy = uta share-normalised = no }",
+		FEW "}\nallocation { strategy = uta cost-normalised = no }",
+	};
+	const uint64_t times[3] = { 10 * MS, 12 * MS, 14 * MS };
+	char path[100];
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		open_run(FEW "}\nallocation { strategy = uta }");
+		compute(times);
+		end_run();
+		open_run(FEW "}\nallocation { strategy = uta }");
+		ck_assert_double_ge(learnt(0), 1);
+		end_run();
+		open_run(others[i]);
+		ck_assert_double_eq(learnt(0), 0);
+		run = run_close(run);
+		snprintf(path, sizeof(path), "%s/checkpoint", folder);
+		ck_assert_int_eq(unlink(path), 0);
+	}
+}
+END_TEST
+
 /* Of the last worker alone; the first one's is taken before that is seen. */
 static void spoil_checkpoint(void)
 {
@@ -126,6 +154,7 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(tcase, make_folder, remove_folder);
 	tcase_add_test(tcase, a_new_profile_of_ofta_holds);
 	tcase_add_test(tcase, with_other_tasks_per_round_nothing_is_learnt_anew);
+	tcase_add_test(tcase, times_of_another_kind_are_not_used);
 	tcase_add_test(tcase, what_is_learnt_anew_is_so_of_every_worker);
 	suite_add_tcase(suite, tcase);
 	return suite;
