@@ -15,11 +15,15 @@
 #include "agent/meter/meter_missing.h"
 #include "ebpf/meter.h"
 
+/* The kernel's, of one group. */
+struct account {
+	struct meter_kernel kernel;
+	uint64_t base_ns, wait_base_ns; /* when it was opened */
+};
+
 struct meter {
 	struct meter_ebpf *ebpf;    /* NULL: the kernel's account is the source */
-	struct meter_kernel kernel; /* the source, or what ours is checked against */
-	uint64_t kernel_base_ns;    /* of the kernel's account when the meter was opened */
-	uint64_t wait_base_ns;
+	struct account account;	    /* the source, or what ours is checked against */
 	uint64_t kernel_past_ns;    /* of groups before meter_set_cgroup() */
 	uint64_t wait_past_ns;
 	struct meter_reading last;
@@ -29,18 +33,20 @@ struct meter {
 	uint32_t slot_next;
 };
 
-static int open_kernel(struct meter *meter, int cgroup_fd, int usage_fd, struct error *reterr)
+/* Where it fails there is nothing to close, but that may be closed all the same. */
+static int open_account(enum meter_hierarchy hierarchy, int cgroup_fd, int usage_fd,
+			struct account *ret_account, struct error *reterr)
 {
 	int r;
 
-	r = meter_kernel_open(usage_fd >= 0 ? usage_fd : cgroup_fd, meter->hierarchy,
-			      &meter->kernel, reterr);
+	r = meter_kernel_open(usage_fd >= 0 ? usage_fd : cgroup_fd, hierarchy,
+			      &ret_account->kernel, reterr);
 	if (r < 0)
 		return r;
-	r = meter_kernel_read(&meter->kernel, &meter->kernel_base_ns, &meter->wait_base_ns,
-			      reterr);
+	r = meter_kernel_read(&ret_account->kernel, &ret_account->base_ns,
+			      &ret_account->wait_base_ns, reterr);
 	if (r < 0)
-		meter_kernel_close(&meter->kernel);
+		meter_kernel_close(&ret_account->kernel);
 	return r;
 }
 
@@ -55,8 +61,8 @@ int meter_open(const struct meter_options *options, struct meter **ret_meter,
 		return error_errno(reterr, -ENOMEM, "meter");
 	meter->hierarchy = options->hierarchy;
 	/* It may be closed before there is one. */
-	meter->kernel.usage_fd = -1;
-	meter->kernel.waits_fd = -1;
+	meter->account.kernel.usage_fd = -1;
+	meter->account.kernel.waits_fd = -1;
 	if (options->choice == METER_KERNEL_ONLY)
 		error_set(&meter->missing, -ENOTSUP, "eBPF is switched off");
 	else
@@ -67,7 +73,8 @@ int meter_open(const struct meter_options *options, struct meter **ret_meter,
 		meter_close(meter);
 		return r;
 	}
-	k = open_kernel(meter, options->cgroup_fd, options->usage_fd, &no_kernel);
+	k = open_account(meter->hierarchy, options->cgroup_fd, options->usage_fd, &meter->account,
+			 &no_kernel);
 	if (r < 0 && k < 0) {
 		error_set(reterr, -ENODATA, "nothing to measure the job with: %.240s; %.200s",
 			  meter->missing.text, no_kernel.text);
@@ -85,14 +92,14 @@ struct meter *meter_close(struct meter *meter)
 	if (meter == NULL)
 		return NULL;
 	meter_ebpf_close(meter->ebpf);
-	meter_kernel_close(&meter->kernel);
+	meter_kernel_close(&meter->account.kernel);
 	free(meter);
 	return NULL;
 }
 
 enum meter_source meter_source(const struct meter *meter)
 {
-	return meter->ebpf != NULL ? METER_SOURCE_EBPF : meter->kernel.source;
+	return meter->ebpf != NULL ? METER_SOURCE_EBPF : meter->account.kernel.source;
 }
 
 const char *meter_source_name(enum meter_source source)
@@ -121,11 +128,11 @@ static int read_kernel(const struct meter *meter, uint64_t *ret_on_cpu_ns, uint6
 	uint64_t on_cpu_ns, wait_ns;
 	int r;
 
-	r = meter_kernel_read(&meter->kernel, &on_cpu_ns, &wait_ns, reterr);
+	r = meter_kernel_read(&meter->account.kernel, &on_cpu_ns, &wait_ns, reterr);
 	if (r < 0)
 		return r;
-	*ret_on_cpu_ns = meter->kernel_past_ns + (on_cpu_ns - meter->kernel_base_ns);
-	*ret_wait_ns = meter->wait_past_ns + (wait_ns - meter->wait_base_ns);
+	*ret_on_cpu_ns = meter->kernel_past_ns + (on_cpu_ns - meter->account.base_ns);
+	*ret_wait_ns = meter->wait_past_ns + (wait_ns - meter->account.wait_base_ns);
 	return 0;
 }
 
@@ -159,6 +166,7 @@ int meter_read(struct meter *meter, struct meter_reading *ret_reading, struct er
 int meter_set_cgroup(struct meter *meter, int cgroup_fd, int usage_fd, struct error *reterr)
 {
 	uint64_t past_ns, wait_past_ns;
+	struct account account = { 0 };
 	int r;
 
 	/* Both accounts go on from where they are; the old group's may be gone by now. */
@@ -166,16 +174,18 @@ int meter_set_cgroup(struct meter *meter, int cgroup_fd, int usage_fd, struct er
 		past_ns = meter->last.on_cpu_ns;
 		wait_past_ns = meter->last.wait_ns;
 	}
-	if (meter->ebpf != NULL) {
+	r = open_account(meter->hierarchy, cgroup_fd, usage_fd, &account, reterr);
+	if (meter->ebpf != NULL)
 		r = meter_ebpf_set_cgroup(meter->ebpf, cgroup_fd, reterr);
-		if (r < 0)
-			return r;
+	if (r < 0) {
+		meter_kernel_close(&account.kernel);
+		return r;
 	}
-	meter_kernel_close(&meter->kernel);
+	meter_kernel_close(&meter->account.kernel);
+	meter->account = account;
 	meter->kernel_past_ns = past_ns;
 	meter->wait_past_ns = wait_past_ns;
-	r = open_kernel(meter, cgroup_fd, usage_fd, reterr);
-	return meter->ebpf != NULL ? 0 : r;
+	return 0;
 }
 
 int meter_register_thread(struct meter *meter, pid_t pid, pid_t tid, uint32_t *ret_slot,

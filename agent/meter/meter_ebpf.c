@@ -140,24 +140,34 @@ static int find_job(struct meter_ebpf *ebpf, int cgroup_fd)
 	return r == 0 && shared->found_id == 0 ? -ENOENT : r;
 }
 
+static void set_job(volatile struct meter_bpf__bss *shared, uint64_t id, uint32_t level)
+{
+	/* No id means no cgroup: never one's id with the other's level. */
+	shared->job_id = 0;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	shared->job_level = level;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	shared->job_id = id;
+}
+
 int meter_ebpf_set_cgroup(struct meter_ebpf *ebpf, int cgroup_fd, struct error *reterr)
 {
 	volatile struct meter_bpf__bss *shared = ebpf->skeleton->bss;
+	uint64_t old_id = shared->job_id;
+	uint32_t old_level = shared->job_level;
 	int r;
 
 	r = find_job(ebpf, cgroup_fd);
 	if (r < 0)
 		return error_errno(reterr, r, "find the job's cgroup in the kernel");
-	/* No id means no cgroup: never one's id with the other's level. */
-	shared->job_id = 0;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	shared->job_level = shared->found_level;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	shared->job_id = shared->found_id;
+	set_job(shared, shared->found_id, shared->found_level);
 	r = run_iterator(ebpf->sync);
-	if (r < 0)
-		return error_errno(reterr, r, "visit the job's tasks");
-	return 0;
+	if (r == 0)
+		return 0;
+	/* Some of the old one's tasks may be taken for strangers by now. */
+	set_job(shared, old_id, old_level);
+	shared->sync_wanted = 1;
+	return error_errno(reterr, r, "visit the job's tasks");
 }
 
 static int load(struct meter_ebpf *ebpf, enum meter_hierarchy hierarchy)

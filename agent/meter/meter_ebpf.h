@@ -20,6 +20,7 @@ struct meter_ebpf *meter_ebpf_close(struct meter_ebpf *ebpf);
 /* Fills all but epoch. */
 void meter_ebpf_read(struct meter_ebpf *ebpf, struct meter_reading *ret_reading);
 
+/* On failure the old one is measured on. */
 int meter_ebpf_set_cgroup(struct meter_ebpf *ebpf, int cgroup_fd, struct error *reterr);
 
 /* Ties the clock of this slot to the thread; 0, -ESRCH or another -errno. */

@@ -142,6 +142,31 @@ START_TEST(each_outage_of_the_visits_is_told_with_its_end)
 }
 END_TEST
 
+START_TEST(stays_with_the_old_cgroup_where_the_new_ones_tasks_cannot_be_visited)
+{
+	struct test_cgroup job, other;
+	struct error error = { 0 };
+	struct meter *meter;
+	struct load load;
+	int iterator;
+
+	test_cgroup_make(&job, "old");
+	test_cgroup_make(&other, "new");
+	meter = measure_open(&job);
+	load = load_start(&job, LOAD_PULSES, 2);
+	iterator = find_iterator();
+	int aside = hide(iterator);
+	ck_assert_int_lt(meter_set_cgroup(meter, other.fd, other.usage_fd, &error), 0);
+	ck_assert_ptr_nonnull(strstr(error.text, "visit the job's tasks"));
+	show(iterator, aside);
+	measure_assert_as_kernel(meter, &load, 50, 0.01);
+	load_stop(&load);
+	meter_close(meter);
+	test_cgroup_remove(&other);
+	test_cgroup_remove(&job);
+}
+END_TEST
+
 START_TEST(threads_that_the_kernel_has_no_memory_for_are_told)
 {
 	volatile struct meter_bpf__bss *shared;
@@ -176,6 +201,7 @@ Suite *test_suite(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_unchecked_fixture(tcase, NULL, test_cgroup_sweep);
 	tcase_add_test(tcase, each_outage_of_the_visits_is_told_with_its_end);
+	tcase_add_test(tcase, stays_with_the_old_cgroup_where_the_new_ones_tasks_cannot_be_visited);
 	tcase_add_test(tcase, threads_that_the_kernel_has_no_memory_for_are_told);
 	suite_add_tcase(suite, tcase);
 	return suite;

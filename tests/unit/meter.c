@@ -168,6 +168,14 @@ START_TEST(goes_on_with_a_new_cgroup)
 	write_file("cpuacct.usage", "705\n");
 	ck_assert_int_eq(meter_read(meter, &reading, NULL), 0);
 	ck_assert_uint_eq(reading.on_cpu_ns, 210);
+
+	/* It stays with the one it has where it cannot follow. */
+	int empty = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_eq(meter_set_cgroup(meter, empty, empty, NULL), -ENODATA);
+	close(empty);
+	write_file("cpuacct.usage", "730\n");
+	ck_assert_int_eq(meter_read(meter, &reading, NULL), 0);
+	ck_assert_uint_eq(reading.on_cpu_ns, 230);
 	meter_close(meter);
 	remove_directory(fd);
 }
