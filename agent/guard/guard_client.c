@@ -101,7 +101,9 @@ static void note(struct guard_client *client, const struct guard_reply *reply)
 	status->realtime = (reply->flags & GUARD_REALTIME) != 0;
 	status->locked = (reply->flags & GUARD_LOCKED) != 0;
 	status->watchdog = (enum guard_watchdog)reply->watchdog;
-	status->auto_burial = status->watchdog == GUARD_WATCHDOG_ARMED;
+	/* One that stays with the settings it had may be armed for a longer slack. */
+	status->auto_burial = status->watchdog == GUARD_WATCHDOG_ARMED &&
+			      reply->watchdog_s <= client->config.watchdog_s;
 	status->watchdog_s = reply->watchdog_s;
 	client->is_sticky = (reply->flags & GUARD_STICKY) != 0;
 	if (reply->lowered == client->lowered_seen || reply->period_us == 0)
@@ -181,9 +183,10 @@ static int meet(struct guard_client *client, struct error *reterr)
 	bool is_outdated = guard_is_outdated(&client->process);
 	if (guard_is_replaced(&reply, &client->config, is_outdated))
 		return error_set(reterr, -EUCLEAN, "its program or its settings are others by now");
+	is_outdated = is_outdated || guard_is_other(&reply, &client->config);
 	if (is_outdated && client->outdated != client->process.pid)
-		log_warn("guard: process %d: its program is another by now, but its watchdog "
-			 "cannot be disarmed: it stays until the next boot",
+		log_warn("guard: process %d: its program or its settings are others by now, but "
+			 "its watchdog cannot be disarmed: it stays until the next boot",
 			 (int)client->process.pid);
 	client->outdated = is_outdated ? client->process.pid : 0;
 	return 0;

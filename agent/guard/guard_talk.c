@@ -83,20 +83,27 @@ int guard_talk(int fd, struct guard_request *request, int passed_fd, uint64_t pa
 	return 0;
 }
 
-static bool has_settings(const struct guard_reply *reply, const struct guard_client_config *config)
+static uint64_t device_hash(const struct guard_client_config *config)
 {
 	const char *watchdog = config->watchdog;
-	uint64_t hash = watchdog[0] != '\0' ? iso_checksum(watchdog, strlen(watchdog)) : 0;
 
-	return ((reply->flags & GUARD_UNCONFINED) != 0) == config->is_unconfined &&
-	       reply->priority == (uint32_t)config->priority && reply->watchdog_hash == hash &&
-	       (hash == 0 || reply->wanted_s == config->watchdog_s);
+	return watchdog[0] != '\0' ? iso_checksum(watchdog, strlen(watchdog)) : 0;
+}
+
+bool guard_is_other(const struct guard_reply *reply, const struct guard_client_config *config)
+{
+	uint64_t hash = device_hash(config);
+
+	return ((reply->flags & GUARD_UNCONFINED) != 0) != config->is_unconfined ||
+	       reply->priority != (uint32_t)config->priority || reply->watchdog_hash != hash ||
+	       (hash != 0 && reply->wanted_s != config->watchdog_s);
 }
 
 bool guard_is_replaced(const struct guard_reply *reply, const struct guard_client_config *config,
 		       bool is_outdated)
 {
-	if (!has_settings(reply, config))
-		return true;
-	return is_outdated && (reply->flags & GUARD_STICKY) == 0;
+	/* The next one would not pet this one's device. */
+	if ((reply->flags & GUARD_STICKY) != 0)
+		return reply->watchdog_hash == device_hash(config) && guard_is_other(reply, config);
+	return is_outdated || guard_is_other(reply, config);
 }

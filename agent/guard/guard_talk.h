@@ -17,11 +17,14 @@
 int guard_talk(int fd, struct guard_request *request, int passed_fd, uint64_t patience_ns,
 	       struct guard_reply *ret_reply, struct error *reterr);
 
+/* Whether it was not started as this configuration would have it. */
+bool guard_is_other(const struct guard_reply *reply, const struct guard_client_config *config);
+
 /*
- * Whether the guard that answered is to make way for another: it was not started as
- * this configuration would have it, or its program is outdated.  That is no reason
- * for one whose watchdog cannot be disarmed: if the next one does not start, the
- * machine is reset.
+ * Whether the guard that answered is to make way for another: it is an other one, or
+ * its program is outdated.  The program is no reason for one whose watchdog cannot be
+ * disarmed: if the next one does not start, the machine is reset.  Neither is another
+ * watchdog, or none: nobody would pet the first one.
  */
 bool guard_is_replaced(const struct guard_reply *reply, const struct guard_client_config *config,
 		       bool is_outdated);

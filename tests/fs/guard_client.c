@@ -20,6 +20,7 @@
 #include "agent/base/loop.h"
 #include "agent/guard/guard_talk.h"
 #include "agent/guard/guard_wire.h"
+#include "lib/checksum.h"
 #include "tests/fs/group.h"
 #include "tests/fs/guarded.h"
 #include "tests/test.h"
@@ -237,6 +238,20 @@ START_TEST(one_that_must_not_end_is_replaced_for_its_settings_only)
 	ck_assert(!guard_is_replaced(&reply, &guarded_config, true));
 	reply.priority = 11;
 	ck_assert(guard_is_replaced(&reply, &guarded_config, true));
+	ck_assert(guard_is_replaced(&reply, &guarded_config, false));
+	/* But not when the next one would leave its device alone. */
+	reply.watchdog_hash = iso_checksum("/dev/watchdog0", strlen("/dev/watchdog0"));
+	ck_assert(guard_is_other(&reply, &guarded_config));
+	ck_assert(!guard_is_replaced(&reply, &guarded_config, false));
+	guarded_config.watchdog = "/dev/watchdog1";
+	ck_assert(!guard_is_replaced(&reply, &guarded_config, false));
+	ck_assert(!guard_is_replaced(&reply, &guarded_config, true));
+	guarded_config.watchdog = "/dev/watchdog0";
+	ck_assert(guard_is_replaced(&reply, &guarded_config, false));
+	reply.flags = 0;
+	guarded_config.watchdog = "/dev/watchdog1";
+	ck_assert(guard_is_replaced(&reply, &guarded_config, false));
+	guarded_config.watchdog = "";
 	ck_assert(guard_is_replaced(&reply, &guarded_config, false));
 }
 END_TEST

@@ -292,6 +292,27 @@ START_TEST(one_that_cannot_be_disarmed_is_kept_though_it_does_not_answer)
 }
 END_TEST
 
+START_TEST(one_that_cannot_be_disarmed_is_kept_when_none_is_configured_any_more)
+{
+	say("nowayout", "1");
+	guarded_config.watchdog_s = 2;
+	pid_t agent = guarded_with_share(), guard = guarded->guard;
+
+	guarded_kill(agent);
+	guarded_config.watchdog = "";
+	guarded_config.watchdog_s = _i == 0 ? 2 : 1;
+	agent = guarded_with_share();
+	ck_assert_int_eq(guarded->guard, guard);
+	ck_assert_int_eq(guarded->watchdog, GUARD_WATCHDOG_ARMED);
+	/* The slack may be shorter by now than its timeout. */
+	ck_assert_int_eq(guarded->auto_burial, _i == 0);
+	guarded_kill(agent);
+	ck_assert_int_eq(kill(guard, SIGKILL), 0);
+	ck_assert(guarded_gone(guard, 1000));
+	ck_assert(!look().disarmed);
+}
+END_TEST
+
 START_TEST(one_that_cannot_be_set_will_do_if_it_is_fast_enough)
 {
 	ck_assert_int_eq(setenv("ISO_WATCHDOG_FIXED_S", "3", 1), 0);
@@ -343,6 +364,8 @@ Suite *test_suite(void)
 		tcase, one_that_shows_only_when_it_is_open_that_it_is_too_slow_is_petted, 0, 2);
 	tcase_add_loop_test(tcase, one_that_was_left_running_is_petted_though_it_is_too_slow, 0, 2);
 	tcase_add_test(tcase, one_that_cannot_be_disarmed_is_kept_though_it_does_not_answer);
+	tcase_add_loop_test(
+		tcase, one_that_cannot_be_disarmed_is_kept_when_none_is_configured_any_more, 0, 2);
 	tcase_add_test(tcase, one_that_cannot_be_set_will_do_if_it_is_fast_enough);
 	tcase_add_test(tcase, a_slack_without_room_for_any_timeout_arms_nothing);
 	tcase_add_loop_test(tcase, one_that_is_not_there_or_none_leaves_the_guard_at_work, 0, 2);
