@@ -69,6 +69,17 @@ DIR *cgroup_opendir(int dir_fd)
 	return directory;
 }
 
+const char *cgroup_next_child(DIR *directory)
+{
+	const struct dirent *entry;
+
+	while ((entry = readdir(directory)) != NULL)
+		if ((entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) &&
+		    strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			return entry->d_name;
+	return NULL;
+}
+
 bool cgroup_parse_u64(const char *text, uint64_t *ret_value, const char **ret_end)
 {
 	uint64_t value = 0;

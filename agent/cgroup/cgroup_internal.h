@@ -85,6 +85,8 @@ int cgroup_file_write(int dir_fd, const char *name, const char *text);
 int cgroup_file_read_u64(int dir_fd, const char *name, uint64_t *ret_value);
 /* A stream of its own over the directory's entries; NULL and errno. */
 DIR *cgroup_opendir(int dir_fd);
+/* The next group below, whose name may begin with '.', until the next call; NULL: no more. */
+const char *cgroup_next_child(DIR *directory);
 /* "name 123" on a line of its own. */
 bool cgroup_file_field(const char *text, const char *name, uint64_t *ret_value);
 /* Decimal digits only, up to the end or a white space; ret_end may be NULL. */

@@ -83,8 +83,8 @@ static bool take_all(struct walk *walk, int dir_fd, const char *file)
 
 static void walk_below(struct walk *walk, int dir_fd, unsigned depth)
 {
+	const char *name;
 	DIR *directory;
-	struct dirent *entry;
 
 	/* A child that is threaded is in the list of the group that it is threaded in. */
 	if (walk->is_threaded)
@@ -93,11 +93,8 @@ static void walk_below(struct walk *walk, int dir_fd, unsigned depth)
 		walk->is_threaded = take_all(walk, dir_fd, "cgroup.threads");
 	directory = depth < CGROUP_DEPTH_MAX ? cgroup_opendir(dir_fd) : NULL;
 	while (directory != NULL && walk->looked < walk->most &&
-	       (entry = readdir(directory)) != NULL) {
-		if (entry->d_type != DT_DIR || strcmp(entry->d_name, ".") == 0 ||
-		    strcmp(entry->d_name, "..") == 0)
-			continue;
-		CGROUP_CLOSE_FD int fd = openat(dir_fd, entry->d_name,
+	       (name = cgroup_next_child(directory)) != NULL) {
+		CGROUP_CLOSE_FD int fd = openat(dir_fd, name,
 						O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		if (fd >= 0)

@@ -58,7 +58,7 @@ static bool count_threads(int dir_fd, const char *name, unsigned most, struct cg
 static void count_below(int dir_fd, const char *name, unsigned depth, unsigned most,
 			struct cgroup_tasks *tasks)
 {
-	struct dirent *entry;
+	const char *group;
 	DIR *directory;
 
 	if (!count_threads(dir_fd, name, most, tasks) || depth == 0)
@@ -66,15 +66,13 @@ static void count_below(int dir_fd, const char *name, unsigned depth, unsigned m
 	directory = cgroup_opendir(dir_fd);
 	if (directory == NULL)
 		return;
-	while (!tasks->is_partial && (entry = readdir(directory)) != NULL) {
-		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
-			continue;
+	while (!tasks->is_partial && (group = cgroup_next_child(directory)) != NULL) {
 		/* Groups cost as much to look at as threads do. */
 		if (++tasks->groups > most) {
 			tasks->is_partial = true;
 			break;
 		}
-		CGROUP_CLOSE_FD int child = openat(dir_fd, entry->d_name,
+		CGROUP_CLOSE_FD int child = openat(dir_fd, group,
 						   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (child >= 0)
 			count_below(child, name, depth - 1, most, tasks);

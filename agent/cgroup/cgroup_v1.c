@@ -4,7 +4,6 @@
 
 #include "agent/cgroup/cgroup_internal.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -118,7 +117,7 @@ static int populated_below(int dir_fd, unsigned depth, bool *ret_populated)
 {
 	char text[CGROUP_FILE_BYTES];
 	int result = cgroup_file_read(dir_fd, "cgroup.procs", text, sizeof(text));
-	struct dirent *entry;
+	const char *name;
 	DIR *directory;
 
 	if (result < 0)
@@ -129,17 +128,18 @@ static int populated_below(int dir_fd, unsigned depth, bool *ret_populated)
 	directory = cgroup_opendir(dir_fd);
 	if (directory == NULL)
 		return -errno;
-	while (!*ret_populated && (entry = readdir(directory)) != NULL) {
-		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
-			continue;
-		CGROUP_CLOSE_FD int child = openat(dir_fd, entry->d_name,
+	result = 0;
+	while (result == 0 && !*ret_populated && (name = cgroup_next_child(directory)) != NULL) {
+		CGROUP_CLOSE_FD int child = openat(dir_fd, name,
 						   O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		/* A child that vanishes meanwhile has no processes. */
-		if (child >= 0)
-			(void)populated_below(child, depth - 1, ret_populated);
+
+		result = child >= 0 ? populated_below(child, depth - 1, ret_populated) : -errno;
+		/* A child that vanishes meanwhile has no processes; of others nobody knows. */
+		if (result == -ENOENT || result == -ENODEV)
+			result = 0;
 	}
 	closedir(directory);
-	return 0;
+	return result;
 }
 
 static int read_populated(int dir_fd, bool *ret_populated)

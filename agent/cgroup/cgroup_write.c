@@ -70,13 +70,11 @@ static bool child_has_more(struct cgroup *cgroup, const struct cgroup_limit *wan
 	DIR *directory = cgroup_opendir(cgroup->dir_fd);
 	char text[2][CGROUP_LIMIT_BYTES];
 	struct cgroup_limit limit;
-	struct dirent *entry;
+	const char *child;
 	bool found = false;
 
-	while (directory != NULL && !found && (entry = readdir(directory)) != NULL) {
-		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
-			continue;
-		CGROUP_CLOSE_FD int fd = openat(cgroup->dir_fd, entry->d_name,
+	while (directory != NULL && !found && (child = cgroup_next_child(directory)) != NULL) {
+		CGROUP_CLOSE_FD int fd = openat(cgroup->dir_fd, child,
 						O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 		if (fd < 0 || cgroup->backend->read_limit(fd, &limit) < 0 || limit.unlimited ||
@@ -85,7 +83,7 @@ static bool child_has_more(struct cgroup *cgroup, const struct cgroup_limit *wan
 		found = true;
 		error_set(reterr, -EINVAL,
 			  "child '%.200s' has %s, wanted %s: lower or lift the child's limit first",
-			  entry->d_name, cgroup_limit_text(&limit, text[0]),
+			  child, cgroup_limit_text(&limit, text[0]),
 			  cgroup_limit_text(wanted, text[1]));
 	}
 	if (directory != NULL)

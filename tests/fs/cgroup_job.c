@@ -266,6 +266,60 @@ START_TEST(sees_processes_here_and_below)
 }
 END_TEST
 
+/* What a name begins with says nothing about who is in it. */
+START_TEST(sees_a_group_below_whose_name_begins_with_a_dot)
+{
+	struct cgroup_config config = jobtree_configure("/job");
+	struct cgroup_tasks tasks;
+	struct cgroup *cgroup;
+	struct error error = { 0 };
+	char path[PATH_MAX];
+	bool populated;
+
+	tree_v1_host();
+	jobtree_v1("/job", "-1\n", "100000\n");
+	tree_file(V1 "/job/cgroup.procs", "");
+	tree_file(V1 "/job/.x/cgroup.procs", "");
+	tree_file(V1 "/job/.x/...y/cgroup.procs", "12\n");
+	tree_file(V1 "/job/.x/...y/tasks", "12\n13\n");
+	jobtree_v1("/job/.x", "90000\n", "100000\n");
+	cgroup = jobtree_open(&config);
+	ck_assert_int_eq(cgroup_populated(cgroup, &populated, NULL), 0);
+	ck_assert(populated);
+	ck_assert_int_eq(cgroup_tasks(cgroup, 100, &tasks), 0);
+	ck_assert_uint_eq(tasks.groups, 3);
+	ck_assert_uint_eq(tasks.threads, 2);
+	ck_assert(!tasks.is_partial);
+	/* A file that takes no such text stands for the kernel's refusal. */
+	snprintf(path, sizeof(path), "%s" V1 "/job/cpu.cfs_quota_us", jobtree_root);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(symlink("/proc/self/oom_score_adj", path), 0);
+	ck_assert_int_eq(cgroup_write(cgroup, 50000, &error), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(error.text, "child '.x' has "));
+	cgroup_close(cgroup);
+}
+END_TEST
+
+/* Absent is a job of which that is known. */
+START_TEST(does_not_take_a_group_for_empty_that_it_cannot_read)
+{
+	struct cgroup_config config = jobtree_configure("/job");
+	bool populated = false;
+	struct cgroup *cgroup;
+
+	tree_v1_host();
+	jobtree_v1("/job", "-1\n", "100000\n");
+	tree_file(V1 "/job/cgroup.procs", "");
+	tree_directory(V1 "/job/gone");
+	cgroup = jobtree_open(&config);
+	ck_assert_int_eq(cgroup_populated(cgroup, &populated, NULL), 0);
+	ck_assert(!populated);
+	tree_directory(V1 "/job/gone/cgroup.procs");
+	ck_assert_int_eq(cgroup_populated(cgroup, &populated, NULL), -EISDIR);
+	cgroup_close(cgroup);
+}
+END_TEST
+
 START_TEST(verifies_that_a_process_arrived)
 {
 	struct cgroup_config config = jobtree_configure("/job");
@@ -304,6 +358,8 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, hands_cpu_down_on_the_way);
 	tcase_add_test(tcase, says_why_a_parent_cannot_hand_cpu_down);
 	tcase_add_test(tcase, sees_processes_here_and_below);
+	tcase_add_test(tcase, sees_a_group_below_whose_name_begins_with_a_dot);
+	tcase_add_test(tcase, does_not_take_a_group_for_empty_that_it_cannot_read);
 	tcase_add_test(tcase, verifies_that_a_process_arrived);
 	suite_add_tcase(suite, tcase);
 	return suite;
