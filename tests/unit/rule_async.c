@@ -136,11 +136,15 @@ START_TEST(ringmaster_stops_what_would_be_ignored)
 }
 END_TEST
 
+static const enum iso_method_kind ringmasters[] = { ISO_METHOD_RINGMASTER,
+						    ISO_METHOD_RINGMASTER_STOPS };
+
 /* With R = 1 only gradients at the current point count: serial SGD, to the last bit. */
 START_TEST(ringmaster_with_r_1_equals_serial_sgd)
 {
+	bool stops = ringmasters[_i] == ISO_METHOD_RINGMASTER_STOPS;
 	struct iso_method *method = timeline_make((struct iso_method_config){
-	    .kind = ISO_METHOD_RINGMASTER, .workers = 3, .delay_max = 1, .step = 0.1 });
+	    .kind = ringmasters[_i], .workers = 3, .delay_max = 1, .step = 0.1 });
 	struct iso_rng rng = { test_seed_base() };
 	struct iso_method_order order;
 	uint64_t at[3];
@@ -152,7 +156,8 @@ START_TEST(ringmaster_with_r_1_equals_serial_sgd)
 		iso_method_join(method, i, 1);
 	for (uint32_t step = 0; step < 1000; step++) {
 		while (iso_method_next(method, &order))
-			at[order.worker] = order.version;
+			if (order.act == ISO_METHOD_START)
+				at[order.worker] = order.version;
 		uint32_t worker = (uint32_t)iso_rng_below(&rng, 3);
 		float gradient = (float)(2 * timeline_x(method) + iso_rng_unit(&rng) - 0.5);
 		bool fresh = at[worker] == iso_method_version(method);
@@ -164,7 +169,10 @@ START_TEST(ringmaster_with_r_1_equals_serial_sgd)
 				 fresh ? ISO_METHOD_USED : ISO_METHOD_IGNORED);
 		ck_assert(timeline_x(method) == x);
 	}
-	ck_assert_uint_gt(iso_method_totals(method).ignored, 100);
+	struct iso_method_totals totals = iso_method_totals(method);
+	ck_assert_uint_gt(stops ? totals.stopped : totals.ignored, 100);
+	ck_assert_uint_eq(stops ? totals.ignored : totals.stopped, 0);
+	ck_assert_uint_eq(totals.delay_max, 0);
 }
 END_TEST
 
@@ -264,7 +272,7 @@ Suite *test_suite(void)
 	tcase_add_test(tc, naive_optimal_starts_only_those_admitted);
 	tcase_add_test(tc, ringmaster_ignores_delays_of_r);
 	tcase_add_test(tc, ringmaster_stops_what_would_be_ignored);
-	tcase_add_test(tc, ringmaster_with_r_1_equals_serial_sgd);
+	tcase_add_loop_test(tc, ringmaster_with_r_1_equals_serial_sgd, 0, 2);
 	tcase_add_test(tc, capped_asgd_starts_only_its_allocation);
 	tcase_add_test(tc, capped_ringmaster_counts_what_it_stops_and_ignores);
 	tcase_add_test(tc, a_worker_may_have_more_or_fewer_threads);
