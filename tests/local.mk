@@ -83,9 +83,8 @@ alone_tests = $(bpf_tests) tests/cli/training tests/demo/demo.sh \
 print-calm-tests:
 	@echo $(calm_tests)
 # Half a minute and more; first, so that none of them is left over.
-long_tests = tests/system/train tests/system/fire tests/system/regret tests/system/ops \
-	tests/system/adversary tests/task/training tests/system/resume tests/system/faults \
-	tests/system/resilience
+long_tests = tests/system/train tests/system/fire tests/system/regret tests/task/training \
+	tests/system/resume tests/system/faults tests/system/resilience
 print-waiting-tests:
 	@echo $(filter-out $(calm_tests) $(alone_tests) $(vm_tests), \
 		$(foreach test,$(long_tests),$(filter $(test),$(TESTS))) \
