@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <cblas.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 
 /* Samples that are computed together: large enough for CBLAS, small enough for a cache. */
 #define CHUNK 64u
+_Static_assert((uint64_t)CHUNK *ISO_SMOOTH_PARAMS_MAX <= INT_MAX, "a length for CBLAS");
 
 #define LANCZOS_STEPS  40u
 #define LANCZOS_MARGIN 1.03

@@ -34,8 +34,8 @@ enum iso_smooth_kind {
 	ISO_SMOOTH_WAVES,
 };
 
-/* So that offsets of parameters fit CBLAS's int. */
-#define ISO_SMOOTH_PARAMS_MAX (1u << 28)
+/* So that the numbers of 64 samples, which are computed with at once, fit CBLAS's int. */
+#define ISO_SMOOTH_PARAMS_MAX (1u << 24)
 
 struct iso_smooth {
 	enum iso_smooth_kind kind;

@@ -346,6 +346,7 @@ START_TEST(refuses_what_makes_no_sense)
 		{ .kind = ISO_SMOOTH_LOGISTIC, .features = 2, .mu = 1 },
 		{ .kind = ISO_SMOOTH_LOGISTIC, .features = 2, .classes = 2 },
 		{ .kind = ISO_SMOOTH_LOGISTIC, .features = ISO_SMOOTH_PARAMS_MAX },
+		{ .kind = ISO_SMOOTH_LOGISTIC, .features = 1u << 25 }, /* 64 of them: 2^31 */
 		{ .kind = ISO_SMOOTH_SOFTMAX, .features = 2, .classes = 1 },
 		{ .kind = ISO_SMOOTH_SOFTMAX, .features = 1u << 16, .classes = 1u << 16 },
 		{ .kind = ISO_SMOOTH_SVM, .features = 2, .mu = 1 },
