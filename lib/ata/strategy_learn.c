@@ -5,7 +5,7 @@
 
 #include "lib/ata/norm.h"
 
-/* What calibration may find for times that never vary: a width must be positive. */
+/* For times that never vary, as a part of their mean: a width must be positive. */
 #define NORM_MIN 1e-9
 
 static double *kept_of(const struct iso_strategy *strategy, uint32_t worker)
@@ -58,7 +58,7 @@ void iso_strategy_calibrate(struct iso_strategy *strategy, uint32_t count)
 {
 	struct iso_ata_width *width = &strategy->config.width;
 	uint32_t wanted = strategy->config.options.calibrate_tasks;
-	double alpha_s = NORM_MIN, eta = NORM_MIN;
+	double alpha_s = 0, eta = 0;
 
 	assert(iso_strategy_calibrates(strategy));
 	for (uint32_t i = 0; i < count; i++)
@@ -70,10 +70,13 @@ void iso_strategy_calibrate(struct iso_strategy *strategy, uint32_t count)
 
 		for (uint32_t j = 0; j < wanted; j++)
 			sum_s += times[j];
-		double norm = iso_ata_norm(times, wanted, sum_s / wanted);
-		alpha_s = norm > alpha_s ? norm : alpha_s;
-		eta = norm / (sum_s / wanted) > eta ? norm / (sum_s / wanted) : eta;
+		double mean_s = sum_s / wanted, least_s = NORM_MIN * mean_s;
+		double norm_s = iso_ata_norm(times, wanted, mean_s);
+		norm_s = norm_s > least_s ? norm_s : least_s;
+		alpha_s = norm_s > alpha_s ? norm_s : alpha_s;
+		eta = norm_s / mean_s > eta ? norm_s / mean_s : eta;
 	}
+	assert(alpha_s > 0 && eta > 0);
 	width->alpha_s = alpha_s;
 	width->eta = eta;
 	strategy->is_calibrated = true;

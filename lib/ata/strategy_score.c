@@ -3,7 +3,10 @@
 
 #include <assert.h>
 
-/* Nor is the spread ever taken for more than what makes the bound the paper's, of eta 1. */
+/*
+ * The spread is never taken for more: with r^2 = 2 the first term of the width is the paper's
+ * of eta 1, 2 sqrt(l/K), and the second sqrt(2) l/K in place of its 2 l/K.
+ */
 #define MOST_VARIANCE 2.0
 /*
  * ata-pooled: before anything is measured times are taken to spread like

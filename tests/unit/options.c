@@ -343,6 +343,27 @@ START_TEST(calibration_measures_the_largest_norms)
 }
 END_TEST
 
+/* Times may be in any unit: what a width is at least goes with them. */
+START_TEST(calibration_of_times_that_never_vary_has_their_unit)
+{
+	const struct iso_ata_options options = { .calibrate_tasks = 4 };
+	uint32_t tasks[PUPILS];
+
+	for (double unit = 1e-12; unit < 1e13; unit *= 1e12) {
+		struct iso_strategy *strategy = pupil_with(ISO_STRATEGY_ATA, 6, &options);
+
+		for (uint32_t u = 0; u < 4 * PUPILS; u++)
+			pupil_observe(strategy, u % PUPILS, unit);
+		pupil_allocate(strategy, 1, tasks);
+		ck_assert(iso_strategy_calibrated(strategy));
+		ck_assert_double_gt(iso_strategy_width(strategy).alpha_s, 0);
+		ck_assert_double_lt(iso_strategy_width(strategy).alpha_s, 1e-8 * unit);
+		ck_assert_double_lt(iso_strategy_width(strategy).eta, 1e-8);
+		free(strategy);
+	}
+}
+END_TEST
+
 /* A profile has a mean and a deviation, and no single times. */
 START_TEST(calibration_measures_nothing_that_is_imported)
 {
@@ -609,6 +630,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, late_times_count_unless_by_round);
 	tcase_add_test(tcase, by_cost_what_is_learnt_is_time_over_cost);
 	tcase_add_test(tcase, calibration_measures_the_largest_norms);
+	tcase_add_test(tcase, calibration_of_times_that_never_vary_has_their_unit);
 	tcase_add_test(tcase, calibration_measures_nothing_that_is_imported);
 	tcase_add_test(tcase, workers_that_are_alike_share_their_samples);
 	tcase_add_test(tcase, a_changed_worker_is_explored_anew_and_draws_not_all_tasks);
