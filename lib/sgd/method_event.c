@@ -6,7 +6,10 @@
 #include "lib/sgd/rule.h"
 #include "lib/sgd/rule_vector.h"
 
-/* The events: every change of a count is here or in rule_table.c, every decision in a rule. */
+/*
+ * The events: what starts, stops, lands, is ignored or lost is counted here, what a rule uses or
+ * keeps in that rule (rule_*.c).  The sum is checked around every event.
+ */
 
 /* What must hold before and after every event. */
 static void assert_valid(const struct iso_method *method)

@@ -7,8 +7,9 @@
 #include "lib/sgd/method.h"
 
 /*
- * Private to lib/sgd/method*.c and lib/sgd/rule*.c.  method.c owns the workers, the
- * orders and the counting; a rule (struct iso_rule, one for each method) decides.
+ * Private to lib/sgd/method*.c and lib/sgd/rule*.c.  method_event.c owns the workers and
+ * the orders, and counts what starts, ends and is ignored; a rule (struct iso_rule, one for each
+ * method) decides, and counts what it uses or keeps.
  *
  * A new method is a kind in method.h, a line in the table of method.c, a rule in a file of
  * its own, its plain form in tests/sim/method_oracle.c and a time line in tests/unit/rule_*.c.
@@ -77,7 +78,7 @@ struct iso_method {
 	bool between;
 
 	/* Rounds. */
-	uint64_t expected; /* minibatch: B; sgd-ata: still to come; capped: left to start */
+	uint64_t expected; /* minibatch: B; sgd-ata: of the whole round; capped: left to start */
 	uint64_t got;
 	uint64_t owed; /* minibatch: lost work that waits for somebody */
 	struct iso_rule_queue idle;
