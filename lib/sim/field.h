@@ -136,13 +136,15 @@ const double *iso_field_y(const struct iso_field *field, uint32_t node);
 const double *iso_field_z(const struct iso_field *field, uint32_t node);
 bool iso_field_is_dropped(const struct iso_field *field, uint32_t node);
 
-/* x: the sum of costs without penalties, and how far above the best within the boxes, relatively.
- */
+/* x: the sum of costs without penalties ... */
 double iso_field_share_cost(const struct iso_field *field);
+/* ... and how far it is above the best within the boxes, relatively. */
 double iso_field_share_gap(const struct iso_field *field);
 
-/* The largest share_step for which x surely converges with weights below lambda_max: times
- * the largest curvature of a node's cost and the sector of a log quantiser, it is 2. */
+/*
+ * The largest share_step for which x surely converges with weights below lambda_max: times
+ * the largest curvature of a node's cost and the sector of a log quantiser, it is 2.
+ */
 double iso_field_share_step_max(const struct iso_site *sites, uint32_t count, double lambda_max,
 				double rho);
 

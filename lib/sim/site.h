@@ -34,7 +34,7 @@ enum iso_site_load {
 struct iso_site iso_site_draw(enum iso_site_load load, enum iso_cost_kind kind, uint32_t index,
 			      uint32_t count, struct iso_rng *rng);
 
-/* The cost of these shares, one per site, in µCPU. */
+/* The cost of one site's share. */
 double iso_site_cost(const struct iso_site *site, int64_t share_ucpu);
 
 /* The same for a share that is no whole number of units. */

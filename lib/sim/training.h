@@ -42,8 +42,8 @@ struct iso_problem {
 struct iso_training_config {
 	uint32_t workers;	    /* n >= 1, up to 10^6 and more */
 	const struct iso_law *laws; /* of each worker, at speed and share 1; borrowed */
-	const struct iso_law
-	    *size; /* of a task, all workers alike: its time is multiplied; NULL: 1 */
+	/* Of a task, all workers alike: its time is multiplied; NULL: 1. */
+	const struct iso_law *size;
 	uint64_t seed;
 	struct iso_method *method;     /* of n workers, nobody has joined; borrowed, as all below */
 	enum iso_method_kind kind;     /* of the method */
