@@ -9,9 +9,6 @@
 #include "lib/sim/speeds.h"
 #include "lib/sim/training.h"
 
-/* A mean that no worker has; RAS takes no infinity. */
-#define NEVER_S 1e250
-
 /* Between two changes of its speed a task is a line: what is left falls at this rate. */
 struct iso_training_worker {
 	struct iso_rng rng;
