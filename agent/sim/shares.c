@@ -4,7 +4,6 @@
 #include "agent/sim/shares.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -275,11 +274,8 @@ int sim_shares(int argc, char **argv)
 	shares_print_head(stdout, &opts);
 	r = run_all(&opts, &runs, &count, &error);
 	shares_print_end(stdout, &opts);
-	if (r == 0 && opts.plot != NULL) {
-		/* A gnuplot that is not there must not end us. */
-		(void)signal(SIGPIPE, SIG_IGN);
+	if (r == 0 && opts.plot != NULL)
 		r = shares_plot(&opts, runs, count, &error);
-	}
 	free(runs);
 	if (r == 0)
 		return SIM_DONE;

@@ -3,7 +3,6 @@
 
 #include "agent/sim/track.h"
 
-#include <signal.h>
 #include <stdlib.h>
 
 #include "agent/base/gnuplot.h"
@@ -46,11 +45,8 @@ static int compare(const struct track_options *opts, struct error *reterr)
 	if (r < 0)
 		return r;
 	r = run_all(opts, runs, &count, reterr);
-	if (r == 0 && opts->plot != NULL) {
-		/* A gnuplot that is not there must not end us. */
-		(void)signal(SIGPIPE, SIG_IGN);
+	if (r == 0 && opts->plot != NULL)
 		r = track_plot(opts, runs, count, reterr);
-	}
 	for (size_t i = 0; i < count; i++)
 		free(runs[i].points);
 	return r;
