@@ -7,14 +7,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "agent/base/clock.h"
 #include "agent/base/gnuplot.h"
 #include "agent/base/output.h"
 #include "agent/sim/option.h"
 #include "agent/sim/progress.h"
 #include "agent/sim/sim.h"
+#include "lib/quantity.h"
 
 #define SETS_MAX  64
 #define SEEDS_MAX 1000
@@ -90,22 +91,14 @@ static bool set_option(void *context, int option, const char *text)
 	}
 }
 
-static double now_s(void)
-{
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
 /* A bar for people who wait; none for the first second, and none in a file. */
 static void show_progress(void *context, const struct train_stage *stage)
 {
-	const double *began_s = context;
+	const uint64_t *began_ns = context;
 	static const char full[] = "####################";
 	int done = (int)(stage->part * (double)(sizeof(full) - 1));
 
-	if (now_s() - *began_s < 1)
+	if (clock_now_ns() - *began_ns < ISO_NS_PER_S)
 		return;
 	progress_show("%-20s seed %-6ju [%-20.*s] %3d%%%s", stage->curve->name,
 		      (uintmax_t)stage->seed, done, full, (int)(100 * stage->part),
@@ -116,8 +109,8 @@ static int run_seed(const struct scenario *scenario, const struct train_options 
 		    uint64_t seed, struct train_result *results, size_t *count,
 		    struct error *reterr)
 {
-	double began_s = now_s();
-	const struct train_progress progress = { show_progress, &began_s };
+	uint64_t began_ns = clock_now_ns();
+	const struct train_progress progress = { show_progress, &began_ns };
 	struct train_world *world;
 	int r = train_open(scenario, seed, &world, reterr);
 
