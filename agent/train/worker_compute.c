@@ -98,7 +98,7 @@ static double add_chunk(const struct lesson *lesson, struct desk *desk, const fl
 	if (!fence_intact(&desk->workspace))
 		taskwatch_fault(ISO_WORKER_OVERRAN, ISO_WORKER_GRADIENT, 0,
 				"wrote beyond its workspace");
-	iso_sgd_step(gradient, desk->gradient.data, objective->params, -weight);
+	iso_sgd_add(gradient, desk->gradient.data, objective->params, weight);
 	return (double)weight * loss;
 }
 

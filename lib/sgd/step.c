@@ -7,11 +7,11 @@
 
 /* Plain loops with one rounding an element, so that every compiler gives the same bits. */
 
-ISO_HOT void iso_sgd_step(float *restrict x, const float *restrict gradient, uint32_t n,
-			  float gamma)
+ISO_HOT void iso_sgd_add(float *restrict sum, const float *restrict gradient, uint32_t n,
+			 float weight)
 {
 	for (uint32_t i = 0; i < n; i++)
-		x[i] -= gamma * gradient[i];
+		sum[i] += weight * gradient[i];
 }
 
 ISO_HOT bool iso_sgd_finite(const float *values, uint32_t n)

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* x -= gamma g, n floats each; they do not overlap. */
-void iso_sgd_step(float *x, const float *gradient, uint32_t n, float gamma);
+/* sum += weight g, n floats each; they do not overlap.  With weight -gamma a step of SGD. */
+void iso_sgd_add(float *sum, const float *gradient, uint32_t n, float weight);
 
 /* Whether all n values are finite. */
 bool iso_sgd_finite(const float *values, uint32_t n);

@@ -217,7 +217,7 @@ static void train_ours(struct bed *bed, enum iso_model_kind kind, float step, st
 	for (uint32_t k = 0; k < STEPS; k++) {
 		struct task_result result = compute_one(bed, params, sizeof(params), k + 1);
 
-		iso_sgd_step(params, result.gradient, FEATURES + 1, step / (1 + (float)k / 300));
+		iso_sgd_add(params, result.gradient, FEATURES + 1, -step / (1 + (float)k / 300));
 		free(result.gradient);
 		if (k % (STEPS / POINTS_MAX + 1) != 0)
 			continue;

@@ -326,7 +326,7 @@ START_TEST(descent_finds_the_classes_of_separable_data)
 		iso_model_init(&model, 3, params);
 		for (int k = 0; k < 1000; k++) {
 			(void)iso_model_gradient(&model, params, &batch, workspace, gradient);
-			iso_sgd_step(params, gradient, params_count, 0.02f);
+			iso_sgd_add(params, gradient, params_count, -0.02f);
 		}
 		(void)iso_model_loss(&model, params, &batch, workspace, &correct);
 		ck_assert_msg(correct == batch.count, "%s: %u of %u",
@@ -352,7 +352,7 @@ START_TEST(least_squares_recover_the_line)
 	iso_model_init(&model, 1, start);
 	for (int k = 0; k < 100; k++) {
 		(void)iso_model_gradient(&model, start, &batch, workspace, gradient);
-		iso_sgd_step(start, gradient, 3, 0.5f);
+		iso_sgd_add(start, gradient, 3, -0.5f);
 	}
 	ck_assert_double_eq_tol((double)start[0], 2, 1e-5);
 	ck_assert_double_eq_tol((double)start[1], -3, 1e-5);
@@ -438,7 +438,7 @@ START_TEST(steps_are_exact_and_infinities_seen)
 	float point[5] = { 1, 2, 3, 4, 5 };
 	const float slope[5] = { 0.5f, -2, 0, 8, 1 };
 
-	iso_sgd_step(point, slope, 5, 2);
+	iso_sgd_add(point, slope, 5, -2);
 	ck_assert_double_eq((double)point[0], 0);
 	ck_assert_double_eq((double)point[1], 6);
 	ck_assert_double_eq((double)point[4], 3);
