@@ -7,6 +7,7 @@ set -eu
 . "$top_srcdir/tests/cli/expect.sh"
 cd "$work"
 sim=$top_builddir/agent/isobar-sim
+page=$top_srcdir/man/isobar-sim.1
 ISOBAR_SCENARIOS=$top_srcdir/etc/scenarios
 export ISOBAR_SCENARIOS
 
@@ -92,6 +93,14 @@ awk -F, 'NR > 1 && $18 != ($1 == "ofta" ? "0" : "") { exit 1 }' stdout ||
 	complain "another regret: $(cat stdout)"
 "$sim" train small --json --set samples=1 >out
 [ "$(grep -o '"regret": null' out | wc -l)" -eq 6 ] || complain "not two curves without: $(cat out)"
+
+# Every member is explained.
+"$sim" train small --json --timing --set curve.rennala.method=ringmaster --set time=9 \
+	--set theory.target=0.01 --set curve.rennala.by-theory=yes >out
+grep -q '"delay_limit": ' out || complain "ringmaster without its limit: $(cat out)"
+for member in $(grep -o '"[a-z_]*": ' out | tr -d '": ' | sort -u); do
+	grep -qw "$member" "$page" || complain "$member is not in the manual"
+done
 
 # What becomes of computations adds up, at every point of every method.
 for method in rennala malenia asgd delay-adaptive naive-optimal ringmaster ringmaster-stops \
