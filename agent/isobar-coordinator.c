@@ -5,6 +5,8 @@
 #include <cblas.h>
 #include <errno.h>
 #include <getopt.h>
+#include <libgen.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -251,6 +253,19 @@ static void give_up_privileges(const struct cconf *conf)
 		log_warn("sandbox: %s; going on without that protection", error.text);
 }
 
+/* Before the run, not after it; nothing is made yet. */
+static int check_report(const char *path, struct error *reterr)
+{
+	char copy[PATH_MAX];
+
+	if (path == NULL)
+		return 0;
+	if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy))
+		return error_errno(reterr, -ENAMETOOLONG, "write '%s'", path);
+	const char *place = access(path, F_OK) == 0 ? path : dirname(copy);
+	return access(place, W_OK) == 0 ? 0 : error_errno(reterr, -errno, "write '%s'", path);
+}
+
 static int open_all(struct coordinator *coordinator, struct error *reterr)
 {
 	static const int ending[] = { SIGTERM, SIGINT, 0 };
@@ -260,6 +275,8 @@ static int open_all(struct coordinator *coordinator, struct error *reterr)
 
 	if (r == 0)
 		r = add_source(coordinator, &coordinator->timer, timer_open(), on_timer, reterr);
+	if (r == 0)
+		r = check_report(coordinator->options.report, reterr);
 	if (r == 0)
 		r = dataset_open(conf->data, DATASET_TEST, &coordinator->test, reterr);
 	if (r == 0) {

@@ -207,6 +207,22 @@ START_TEST(a_result_that_cannot_be_written_is_no_success)
 }
 END_TEST
 
+START_TEST(a_report_that_may_not_be_written_is_said_before_the_run)
+{
+	cluster_configure(&cluster, "");
+	cluster_start_coordinator(&cluster, NULL);
+	wait_for_an_answer();
+	cluster_kill(&cluster.coordinator, SIGKILL);
+	/* Root has no privilege left by then. */
+	ck_assert_int_eq(chmod(cluster.folder, 0555), 0);
+	cluster_start_coordinator(&cluster, NULL);
+	ck_assert_int_eq(cluster_wait(&cluster.coordinator), 1);
+	ck_assert_int_eq(chmod(cluster.folder, 0755), 0);
+	ck_assert_ptr_nonnull(strstr(cluster_said(&cluster, "coordinator.log"),
+				     "/report.json': Permission denied"));
+}
+END_TEST
+
 START_TEST(goes_on_without_a_killed_worker_and_takes_it_back)
 {
 	/* Long enough tasks that the kill meets one in the middle. */
@@ -550,6 +566,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, what_a_run_has_learnt_is_there_for_the_next);
 	tcase_add_loop_test(tcase, a_result_that_cannot_be_written_is_no_success, 0,
 			    (int)(sizeof(lost) / sizeof(lost[0])));
+	tcase_add_test(tcase, a_report_that_may_not_be_written_is_said_before_the_run);
 	tcase_add_test(tcase, goes_on_without_a_killed_worker_and_takes_it_back);
 	tcase_add_test(tcase, stops_for_want_of_workers_and_goes_on_when_one_comes);
 	tcase_add_test(tcase, goes_on_from_its_checkpoint_after_a_kill);
