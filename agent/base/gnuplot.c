@@ -157,6 +157,30 @@ static bool put_chart(FILE *out, const struct chart *chart)
 	return any;
 }
 
+/* The lines of the largest key below a chart of so many pixels; characters are 8 wide. */
+static size_t key_rows(const struct chart *charts, size_t count, unsigned width)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t longest = 0, titles = 0;
+
+		for (size_t c = 0; c < charts[i].count; c++) {
+			const char *text = charts[i].curves[c].title;
+
+			titles += text != NULL;
+			if (text != NULL && strlen(text) > longest)
+				longest = strlen(text);
+		}
+		size_t columns = (width - 100) / (8 * longest + 70);
+		size_t rows = columns > 1 ? (titles + columns - 1) / columns : titles;
+
+		if (rows > most)
+			most = rows;
+	}
+	return most;
+}
+
 int chart_draw(const char *path, const char *title, const struct chart *charts, size_t count,
 	       size_t columns, struct error *reterr)
 {
@@ -165,13 +189,18 @@ int chart_draw(const char *path, const char *title, const struct chart *charts, 
 
 	assert(count > 0 && columns > 0);
 	size_t rows = (count + columns - 1) / columns;
-	unsigned width = count == 1 ? 800 : (unsigned)(450 * columns);
-	unsigned height = count == 1 ? 600 : (unsigned)(375 * rows + 40);
-	int rc = gnuplot_start(&plot, path, width, height, reterr);
+	unsigned width = count == 1 ? 800 : 450;
+	size_t key = key_rows(charts, count, width);
+	unsigned more = key > 3 ? 18 * (unsigned)(key - 3) : 0;
+	unsigned height = count == 1 ? 600 + more : (unsigned)((375 + more) * rows + 40);
+	int rc = gnuplot_start(&plot, path, count == 1 ? width : width * (unsigned)columns, height,
+			       reterr);
 
 	if (rc < 0)
 		return rc;
-	fputs("set grid\nset key outside below\nset bmargin 7\nset format xy '%.4g'\n", plot.out);
+	fprintf(plot.out,
+		"set grid\nset key outside below\nset bmargin %zu\nset format xy '%%.4g'\n",
+		4 + key);
 	fprintf(plot.out, "set multiplot layout %zu,%zu title ", rows, columns);
 	put_title(plot.out, title);
 	fputc('\n', plot.out);

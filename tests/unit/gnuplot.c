@@ -36,8 +36,13 @@ static const struct chart_curve curves[] = {
 };
 
 static const struct chart chart = {
-	.title = "it's one", .x_label = "x", .y_label = "y", .x_log = true, .y_log = true,
-	.curves = curves, .count = 3,
+	.title = "it's one",
+	.x_label = "x",
+	.y_label = "y",
+	.x_log = true,
+	.y_log = true,
+	.curves = curves,
+	.count = 3,
 };
 
 static bool has_gnuplot(void)
@@ -95,6 +100,46 @@ START_TEST(titles_are_drawn_as_they_are_written)
 }
 END_TEST
 
+/* The height of the drawing with a key of so many long lines below each of two charts. */
+static unsigned height_with(size_t count)
+{
+	static const char title[] = "a curve that has a long title";
+	struct chart_curve many[9];
+	struct chart keyed = chart, two[2];
+	struct error error;
+	char text[4096] = "";
+	unsigned height = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		many[i] = curves[0];
+		many[i].title = title;
+	}
+	keyed.curves = many;
+	keyed.count = count;
+	two[0] = two[1] = keyed;
+	ck_assert_msg(chart_draw(file, "keys", two, 2, 2, &error) == 0, "%s", error.text);
+	FILE *in = fopen(file, "re");
+
+	ck_assert_ptr_nonnull(in);
+	ck_assert_uint_gt(fread(text, 1, sizeof(text) - 1, in), 1000);
+	fclose(in);
+	const char *at = strstr(text, "height=\"");
+
+	ck_assert_ptr_nonnull(at);
+	ck_assert_int_eq(sscanf(at, "height=\"%u", &height), 1);
+	return height;
+}
+
+/* Nine lines lay over the numbers of the axis. */
+START_TEST(a_long_key_makes_room_for_itself)
+{
+	if (!has_gnuplot())
+		return;
+	ck_assert_uint_eq(height_with(1), height_with(3));
+	ck_assert_uint_eq(height_with(9), height_with(3) + 6 * 18);
+}
+END_TEST
+
 START_TEST(says_that_there_is_nothing_to_draw)
 {
 	struct chart empty = chart;
@@ -115,8 +160,9 @@ START_TEST(survives_without_gnuplot)
 	enum { MANY = 20000 };
 	double *many = calloc(MANY, sizeof(*many));
 	struct chart_curve curve = { .title = "many", .x = many, .y = many, .count = MANY };
-	struct chart long_one = { .title = "", .x_label = "", .y_label = "", .curves = &curve,
-				  .count = 1 };
+	struct chart long_one = {
+		.title = "", .x_label = "", .y_label = "", .curves = &curve, .count = 1
+	};
 	struct error error;
 
 	ck_assert_int_eq(setenv("PATH", directory, 1), 0);
@@ -135,6 +181,7 @@ Suite *test_suite(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, draws_what_can_be_drawn);
 	tcase_add_test(tcase, titles_are_drawn_as_they_are_written);
+	tcase_add_test(tcase, a_long_key_makes_room_for_itself);
 	tcase_add_test(tcase, says_that_there_is_nothing_to_draw);
 	tcase_add_test(tcase, survives_without_gnuplot);
 	suite_add_tcase(suite, tcase);
