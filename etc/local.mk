@@ -26,6 +26,7 @@ dist_scenarios_DATA = \
 	%D%/scenarios/many-workers \
 	%D%/scenarios/ringleader \
 	%D%/scenarios/ringleader-capped \
+	%D%/scenarios/ringleader-loss \
 	%D%/scenarios/ringmaster \
 	%D%/scenarios/ringmaster-capped \
 	%D%/scenarios/share-moving \

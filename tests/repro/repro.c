@@ -57,10 +57,28 @@ static json_t *number(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
+/* 0 as published, and found, is as it should be. */
+static double ratio_of(double published, double ours)
+{
+	return ours == published ? 1 : ours / published;
+}
+
+/* To the JSON; with tolerance NaN it was not judged. */
+static void note_row(struct repro *repro, const char *name, double published, double ours,
+		     double tolerance, bool met)
+{
+	json_array_append_new(
+	    repro->rows,
+	    json_pack("{s:s++, s:o, s:o, s:o, s:o, s:o}", "name", repro_experiment.name, ": ", name,
+		      "published", number(published), "ours", number(ours), "ratio",
+		      number(ratio_of(published, ours)), "tolerance", number(tolerance), "met",
+		      isnan(tolerance) ? json_null() : json_boolean(met)));
+}
+
 static void add(struct repro *repro, const char *name, double published, double ours,
 		double tolerance, bool met)
 {
-	double ratio = ours / published;
+	double ratio = ratio_of(published, ours);
 
 	repro->count++;
 	repro->missed += !met;
@@ -72,11 +90,7 @@ static void add(struct repro *repro, const char *name, double published, double 
 		       met ? "ok" : "not ok", repro->count, name, published, ours, ratio,
 		       tolerance);
 	fflush(stdout);
-	json_array_append_new(repro->rows,
-			      json_pack("{s:s++, s:o, s:o, s:o, s:o, s:b}", "name",
-					repro_experiment.name, ": ", name, "published",
-					number(published), "ours", number(ours), "ratio",
-					number(ratio), "tolerance", number(tolerance), "met", met));
+	note_row(repro, name, published, ours, tolerance, met);
 }
 
 #define FORMATTED(name, format)                                                                    \
@@ -105,6 +119,16 @@ void repro_at_least(struct repro *repro, double bound, double ours, const char *
 {
 	FORMATTED(name, format);
 	add(repro, name, bound, ours, 0, ours >= bound);
+}
+
+void repro_unlike(struct repro *repro, double published, double ours, const char *format, ...)
+{
+	FORMATTED(name, format);
+	if (repro->full)
+		printf("%-66s %11.5g %11.5g %8.4g %7s  other data\n", name, published, ours,
+		       ours / published, "-");
+	fflush(stdout);
+	note_row(repro, name, published, ours, NAN, false);
 }
 
 void repro_note(struct repro *repro, const char *format, ...)

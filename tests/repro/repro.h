@@ -48,6 +48,13 @@ __attribute__((format(printf, 4, 5))) void repro_at_most(struct repro *repro, do
 __attribute__((format(printf, 4, 5))) void repro_at_least(struct repro *repro, double bound,
 							  double ours, const char *name, ...);
 
+/*
+ * A row that is shown and not judged: what is published is of other data, which cannot be had.
+ * Its tolerance and `met` are null in the JSON; a TAP line is not printed for it.
+ */
+__attribute__((format(printf, 4, 5))) void repro_unlike(struct repro *repro, double published,
+							double ours, const char *name, ...);
+
 /* A line that is shown and not judged. */
 __attribute__((format(printf, 2, 3))) void repro_note(struct repro *repro, const char *text, ...);
 

@@ -16,7 +16,7 @@
 struct simulation {
 	const char *scenario; /* its name */
 	const char *curve;    /* its name there */
-	char sets[SIMULATION_SETS][64];
+	char sets[SIMULATION_SETS][256];
 	unsigned set_count;
 	const char *more; /* lines after those of the file; NULL: none.  Borrowed */
 	uint64_t seed;
