@@ -96,7 +96,7 @@ _Noreturn static void become(const char *executable, const char **argv, int fd)
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)setsid();
-	null = open("/dev/null", O_RDWR);
+	null = open("/dev/null", O_RDWR); /* inherited, should it be stdin */
 	if (null >= 0) {
 		(void)dup2(null, STDIN_FILENO);
 		(void)dup2(STDERR_FILENO, STDOUT_FILENO);

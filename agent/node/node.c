@@ -46,7 +46,7 @@ int node_create(const struct conf *conf, bool join, struct error *reterr)
 				 "running cluster is made with --init --join");
 	node_quant(conf, &quant);
 	struct iso_trade_config config = node_trade_config(conf, &quant, peers);
-	enum iso_status status = 
+	enum iso_status status =
 		join ? iso_trade_genesis(&config, 0, 0, &record)
 		     : iso_trade_genesis(&config, NODE_FIRST_GENERATION,
 					 (int64_t)conf->endowment_ucpu, &record);

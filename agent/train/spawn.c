@@ -178,7 +178,7 @@ _Noreturn static void child(const struct plan *plan)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		fail(plan, "prctl PR_SET_NO_NEW_PRIVS");
 
-	int null_fd = open("/dev/null", O_RDONLY);
+	int null_fd = open("/dev/null", O_RDONLY); /* inherited, should it be stdin */
 	if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0)
 		fail(plan, "open /dev/null");
 	if (dup2(plan->worker_fd, WORKERLINK_FD) < 0)
