@@ -20,13 +20,14 @@ static void print_parameters(FILE *out, const struct shares_options *options)
 	static const char *const costs[] = { "quadratic", "latency", "proportional" };
 	static const char *const modes[] = { "difference", "log", "uniform", "none" };
 	json_t *json =
-	    json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "load",
-		      loads[options->load - ISO_SITE_HALVES], "cost",
+	    json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:s?, s:f, s:f}",
+		      "load", loads[options->load - ISO_SITE_HALVES], "cost",
 		      costs[options->cost - ISO_COST_QUADRATIC], "quantiser",
 		      modes[options->mode - ISO_SHARE_DIFFERENCE], "rho", options->rho, "gamma",
 		      options->gamma, "dead_band", options->dead_band, "loss", options->loss,
 		      "delay", options->delay, "jitter", options->jitter, "gap", options->gap,
-		      "rounds_max", (json_int_t)options->rounds_max);
+		      "rounds_max", (json_int_t)options->rounds_max, "file", options->file,
+		      "probability", options->probability, "radius", options->radius);
 
 	json_dumpf(json, out, JSON_REAL_PRECISION(7) | JSON_SORT_KEYS);
 	json_decref(json);

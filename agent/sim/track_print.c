@@ -31,6 +31,22 @@ static void print_head_text(FILE *out, const struct track_world *world)
 	fputc('\n', out);
 }
 
+/* Of the problem and the network; not all of it matters to each. */
+static json_t *details(const struct track_options *options)
+{
+	static const char *const weights[] = { "metropolis", "max-degree" };
+	static const char *const promises[] = { "free", "connected", "union" };
+	const struct track_problem_options *problem = &options->problem;
+	const struct network_options *network = &options->network;
+
+	return json_pack("{s:i, s:[i, i], s:s, s:s, s:s?, s:f, s:f, s:I}", "features",
+			 (int)problem->features, "classes", (int)problem->zero, (int)problem->one,
+			 "weights", weights[options->weights - ISO_WEIGHTS_METROPOLIS], "promise",
+			 promises[options->switching.promise - ISO_SWITCHING_FREE], "file",
+			 network->file, "probability", network->probability, "radius",
+			 network->radius, "every", (json_int_t)options->every);
+}
+
 /* What was asked for, so that a result can be made again. */
 static json_t *parameters(const struct track_world *world)
 {
@@ -52,6 +68,7 @@ static json_t *parameters(const struct track_world *world)
 	    "push_step", options->push_step, "goal", options->goal, "rounds_max",
 	    (json_int_t)options->rounds, "seed", (json_int_t)options->seed);
 
+	json_object_update_new(json, details(options));
 	json_object_set_new(json, "alpha",
 			    options->alpha_kind == TRACK_ALPHA_FIXED
 				? json_real(options->alpha)

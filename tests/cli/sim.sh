@@ -34,7 +34,7 @@ cmp -s first third && complain 'another seed, the same result'
 
 # JSON says what the other formats do.
 "$sim" shares --json --timing --graph ring,grid --nodes 16 --seeds 2 >json
-for word in '"command": "shares"' '"graph": "grid"' '"seed": 2' '"load": "halves"' '"reached": true' '"cpu_s": '; do
+for word in '"file": null' '"probability": ' '"radius": ' '"command": "shares"' '"graph": "grid"' '"seed": 2' '"load": "halves"' '"reached": true' '"cpu_s": '; do
 	grep -q "$word" json || complain "no $word in the JSON"
 done
 [ "$(grep -c '"rounds": ' json)" -eq 4 ] || complain 'not four runs'

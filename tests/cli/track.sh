@@ -73,6 +73,16 @@ awk '$1 == "ring" && $3 == 64 && !($6 == ">2000" && $7 == ">2000" && $8 ~ /^~/) 
 "$sim" track --scale --json --graph grid --nodes 16 --timing | grep -q '"predicted_rounds": null' ||
 	complain 'no JSON of --scale'
 
+# A result can be made again: every option that takes a value is in it.
+"$sim" track --json --rounds 2 --weights max-degree --up 0.9 --promise union --every 2 >json
+for option in $("$sim" track --help | sed -n '/^options of track:/,$s/^ *--\([a-z-]*\) [A-Z].*/\1/p' |
+	tr - _); do
+	case $option in
+	plot | against) ;;
+	*) grep -q "\"$option\(_max\)*\": " json || complain "no $option in the JSON" ;;
+	esac
+done
+
 # What diverges is a result.
 run "$sim" track --method s-addopt --push-step 2 --rounds 400
 ends 0
