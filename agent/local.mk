@@ -71,6 +71,7 @@ noinst_LIBRARIES += %D%/libagent.a
 	%D%/control/controlsock.c %D%/control/controlsock.h \
 	%D%/control/dispatch.c \
 	%D%/control/opjson.c %D%/control/opjson.h \
+	%D%/control/printable.c %D%/control/printable.h \
 	%D%/control/status.c %D%/control/status.h \
 	%D%/control/statusledger.c \
 	%D%/control/statusprint.c \

@@ -14,6 +14,7 @@
 #include "agent/admin/registry_file.h"
 #include "agent/base/clock.h"
 #include "agent/control/opjson.h"
+#include "agent/control/printable.h"
 #include "agent/net/admin_call.h"
 #include "agent/net/curve.h"
 
@@ -87,7 +88,7 @@ int office_ledger(struct office *office, const struct cluster_conf_node *node, j
 
 	if (r < 0)
 		return r;
-	const char *refusal = json_string_value(json_object_get(json, "error"));
+	const char *refusal = printable(json_object_get(json, "error"));
 	if (refusal != NULL)
 		r = error_set(reterr, -EPROTO, "%s", refusal);
 	if (r == 0)

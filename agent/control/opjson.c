@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/conf/confvalue.h"
+#include "agent/control/printable.h"
 #include "agent/net/curve.h"
 #include "lib/ledger/record.h"
 
@@ -282,7 +283,7 @@ int opjson_answer_read(const json_t *reply, struct opjson_answer *ret_answer, st
 	struct error error = { 0 };
 	struct reader reader = { .object = reply, .where = "", .reterr = &error };
 	struct opjson_answer answer = {
-		.error = json_string_value(json_object_get(reply, "error")),
+		.error = printable(json_object_get(reply, "error")),
 		.record = json_object_get(reply, "record"),
 	};
 

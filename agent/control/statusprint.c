@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/control/printable.h"
 #include "agent/control/status.h"
 
 /*
@@ -22,22 +23,16 @@ static const json_t *get(const json_t *object, const char *key)
 	return json_object_get(object, key);
 }
 
-/* Text for a terminal: what came from elsewhere may hold control characters. */
-static const char *printable(const json_t *string)
+static const char *shown(const json_t *string)
 {
-	const char *value = json_string_value(string);
+	const char *value = printable(string);
 
-	if (value == NULL)
-		return "-";
-	for (const char *p = value; *p != '\0'; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			return "(unprintable)";
-	return value;
+	return value != NULL ? value : "-";
 }
 
 static const char *text(const json_t *object, const char *key)
 {
-	return printable(get(object, key));
+	return shown(get(object, key));
 }
 
 static struct cell scaled(const json_t *value, double scale, int decimals, const char *unit)
@@ -161,7 +156,7 @@ static void print_facts(FILE *out, const json_t *status)
 			count(unbound, "realtime_threads").text, cpu(unbound, "realtime_ucpu").text,
 			has_scheduler ? text(unbound, "sched_ext") : "none");
 	for (size_t i = 0; i < json_array_size(notes); i++)
-		fprintf(out, "note       %s\n", printable(json_array_get(notes, i)));
+		fprintf(out, "note       %s\n", shown(json_array_get(notes, i)));
 }
 
 static void print_guard(FILE *out, const json_t *status)

@@ -10,6 +10,7 @@
 
 #include "agent/admin/office.h"
 #include "agent/control/control.h"
+#include "agent/control/printable.h"
 #include "agent/ctl/isobarctl.h"
 
 #define PATIENCE_NS 5000000000u
@@ -123,7 +124,7 @@ static int check_reply(const char *whose, json_t **reply)
 	if (json_is_true(json_object_get(*reply, "ok")))
 		return CTL_DONE;
 
-	const char *why = json_string_value(json_object_get(*reply, "error"));
+	const char *why = printable(json_object_get(*reply, "error"));
 	fprintf(stderr, "isobarctl: '%s': %s\n", whose, why != NULL ? why : "refused");
 	json_decref(*reply);
 	*reply = NULL;

@@ -11,6 +11,7 @@
 
 #include "agent/conf/confutil.h"
 #include "agent/control/control.h"
+#include "agent/control/printable.h"
 #include "agent/control/status.h"
 #include "agent/ctl/audit.h"
 #include "agent/ctl/desk.h"
@@ -77,7 +78,7 @@ static int take(struct source *source, struct error *reterr)
 
 	if (r < 0)
 		return r;
-	const char *refusal = json_string_value(json_object_get(json, "error"));
+	const char *refusal = printable(json_object_get(json, "error"));
 	if (refusal != NULL)
 		r = error_set(reterr, -EINVAL, "%s", refusal);
 	if (r == 0)

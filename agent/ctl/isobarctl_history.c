@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "agent/control/printable.h"
 #include "agent/ctl/isobarctl.h"
 #include "lib/quantity.h"
 
@@ -18,7 +19,7 @@ static double cpus(const json_t *object, const char *key)
 
 static const char *text(const json_t *object, const char *key)
 {
-	const char *value = json_string_value(json_object_get(object, key));
+	const char *value = printable(json_object_get(object, key));
 
 	return value != NULL ? value : "-";
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "agent/base/log.h"
+#include "agent/control/printable.h"
 #include "agent/ctl/isobarctl.h"
 
 /* Orders to one running isobard: to stop trading, to go on, what to log, to read its file anew. */
@@ -13,7 +14,9 @@ typedef void print_fn(const json_t *reply);
 
 static void print_level(const json_t *reply)
 {
-	puts(json_string_value(json_object_get(reply, "level")));
+	const char *level = printable(json_object_get(reply, "level"));
+
+	puts(level != NULL ? level : "-");
 }
 
 static void print_frozen(const json_t *reply)
@@ -25,8 +28,8 @@ static void print_frozen(const json_t *reply)
 
 static void print_reload(const json_t *reply)
 {
-	const char *taken = json_string_value(json_object_get(reply, "taken"));
-	const char *restart = json_string_value(json_object_get(reply, "restart"));
+	const char *taken = printable(json_object_get(reply, "taken"));
+	const char *restart = printable(json_object_get(reply, "restart"));
 
 	if (taken != NULL && taken[0] != '\0')
 		printf("in force: %s\n", taken);

@@ -17,6 +17,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/control/control.h"
+#include "agent/control/printable.h"
 
 /* A backlog that is full says so and tells no event when it is not: try again. */
 #define RETRY_NS 10000000u
@@ -106,7 +107,7 @@ static void end(struct call *call, const char *why)
 static void take(struct call *call, const char *bytes, size_t size)
 {
 	json_t *reply = json_loadb(bytes, size, 0, NULL);
-	const char *error = json_string_value(json_object_get(reply, "error"));
+	const char *error = printable(json_object_get(reply, "error"));
 
 	if (json_is_true(json_object_get(reply, "ok"))) {
 		call->agent->reply = reply;

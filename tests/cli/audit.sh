@@ -36,6 +36,13 @@ err ''
 run "$ctl" audit c.json b.json a.json
 ends 0
 
+# What a node writes in the place of a ledger is not written to the terminal as it is.
+echo '{"ok": false, "error": "\u001b[2J\u009b31m"}' >d.json
+run "$ctl" audit a.json d.json
+ends 1
+err "isobarctl: 'd.json': (unprintable)"
+rm d.json
+
 run "$ctl" audit --json a.json b.json c.json
 ends 0
 err ''

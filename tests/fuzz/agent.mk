@@ -53,7 +53,6 @@ EXTRA_DIST += \
 	%D%/corpus/ledger/edge-generation-zero \
 	%D%/corpus/ledger/empty \
 	%D%/corpus/ledger/enforced-unknown \
-	%D%/corpus/ledger/name-of-a-terminal \
 	%D%/corpus/ledger/old-donor \
 	%D%/corpus/ledger/one \
 	%D%/corpus/ledger/too-many-edges \
@@ -77,6 +76,7 @@ EXTRA_DIST += \
 	%D%/corpus/opjson/close \
 	%D%/corpus/opjson/fold \
 	%D%/corpus/opjson/mint \
+	%D%/corpus/opjson/of-a-terminal \
 	%D%/corpus/opjson/open \
 	%D%/corpus/opjson/stale \
 	%D%/corpus/opjson/unknown-field \

@@ -211,6 +211,24 @@ START_TEST(answers_are_of_four_kinds)
 }
 END_TEST
 
+/* It goes to an administrator's terminal. */
+START_TEST(a_reason_with_control_characters_is_not_repeated)
+{
+	static const char *const texts[] = {
+		"{\"ok\": false, \"error\": \"\\u001b[2J\"}",
+		"{\"ok\": false, \"error\": \"why\\r\\n\"}",
+		"{\"ok\": false, \"error\": \"\\u007f\"}",
+		"{\"ok\": false, \"error\": \"so \\u009b31m\"}",
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		ck_assert_str_eq(answer_of(texts[i]).error, "(unprintable)");
+	struct opjson_answer answer =
+	    answer_of("{\"ok\": false, \"error\": \"\\u00c2\\u017c\\u00a0\"}");
+	ck_assert_str_eq(answer.error, "\xc3\x82\xc5\xbc\xc2\xa0");
+}
+END_TEST
+
 START_TEST(an_answer_that_cannot_be_is_none)
 {
 	static const char *const texts[] = {
@@ -243,6 +261,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_key_is_never_a_file_and_a_name_has_no_end_inside);
 	tcase_add_test(tcase, an_admission_is_read_back);
 	tcase_add_test(tcase, answers_are_of_four_kinds);
+	tcase_add_test(tcase, a_reason_with_control_characters_is_not_repeated);
 	tcase_add_test(tcase, an_answer_that_cannot_be_is_none);
 	suite_add_tcase(suite, tcase);
 	return suite;
