@@ -245,8 +245,7 @@ int stream_more(struct stream *stream, size_t used, const char **ret_bytes, size
 	assert(used <= stream->end - stream->start);
 	stream->start += used;
 	if (stream->end - stream->start > STREAM_PIECE_MAX)
-		return error_set(reterr, -EFBIG, "%s: a line is longer than %zu MiB", stream->path,
-				 STREAM_PIECE_MAX >> 20);
+		return error_errno(reterr, -EFBIG, "%s", stream->path);
 	int r = make_room(stream, reterr);
 	if (r < 0)
 		return r;

@@ -249,6 +249,10 @@ static int read_file(struct reading *reading, struct error *reterr)
 		return r;
 	do {
 		r = stream_more(reading->stream, at, &bytes, &available, &is_end, reterr);
+		if (r == -EFBIG)
+			return error_set(reterr, r, "%s: line %llu: longer than %zu MiB",
+					 reading->path, (unsigned long long)line_of(reading) + 1,
+					 STREAM_PIECE_MAX >> 20);
 		if (r < 0)
 			return r;
 		for (at = 0, r = 0; r == 0; at += used) {
@@ -260,7 +264,8 @@ static int read_file(struct reading *reading, struct error *reterr)
 	} while (!is_end);
 	reading->stream = stream_close(reading->stream);
 	if (reading->rows == 0)
-		return error_set(reterr, -EBADMSG, "%s: no sample in it", reading->path);
+		return error_set(reterr, -EBADMSG, "%s: line %llu: the file ends without a sample",
+				 reading->path, (unsigned long long)line_of(reading));
 	if (reading->table.features == 0)
 		return error_set(reterr, -EBADMSG, "%s: no feature in it", reading->path);
 	return 0;
