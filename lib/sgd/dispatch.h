@@ -20,12 +20,13 @@
  * Leases.  A worker with tasks must deliver its next result before its lease ends:
  * median + mads x MAD of its own last on-CPU times (32 of them), times
  * min(threads, tasks it holds) and divided by its rate, since its threads share that
- * rate; never below lease_min_ns, doubled with each lease that ran out in a row (at
- * most 64-fold), and lease_first_ns until it has delivered 3 results.  Each result
- * renews it.  When it ends, movable tasks go to whoever would be done first, the
- * same worker if nobody better is here; others are sent again to the same worker, which
- * goes on with those it has.  A result that comes late is still accepted if its task has
- * not been done meanwhile: so a lease that is too short wastes work but can never stop a run.
+ * rate; never below lease_min_ns, and lease_first_ns until it has delivered 3
+ * results; doubled with each lease that ran out in a row (at most 64-fold); never
+ * above an hour.  Each result renews it.  When it ends, movable tasks go to whoever
+ * would be done first, the same worker if nobody better is here; others are sent again
+ * to the same worker, which goes on with those it has.  A result that comes late is
+ * still accepted if its task has not been done meanwhile: so a lease that is too short
+ * wastes work but can never stop a run.
  *
  * Points.  Tasks stand on points, of which several are in use at once.  The
  * dispatcher gives each a small index while it is in use, so that the caller can keep

@@ -222,6 +222,24 @@ START_TEST(own_data_is_asked_for_again_more_and_more_patiently)
 }
 END_TEST
 
+START_TEST(no_lease_is_longer_than_an_hour)
+{
+	struct iso_dispatch_config config = standard;
+
+	config.movable = false;
+	config.lease_first_ns = 3000 * 1000 * MS;
+	struct iso_dispatch *dispatch = started(&config);
+	uint64_t now_ns = iso_dispatch_wake_ns(dispatch);
+	ck_assert_uint_eq(now_ns, 3000 * 1000 * MS);
+	while (iso_dispatch_tick(dispatch, now_ns, &move))
+		;
+	for (uint32_t i = 0; i < 2; i++)
+		ck_assert(iso_dispatch_next_order(dispatch, now_ns, again, 12, &order));
+	ck_assert_uint_eq(iso_dispatch_wake_ns(dispatch), now_ns + 3600 * 1000 * MS);
+	free(dispatch);
+}
+END_TEST
+
 START_TEST(leases_follow_the_workers_own_times_and_share)
 {
 	struct iso_dispatch *dispatch = started(&standard);
@@ -514,6 +532,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_result_counts_once_and_only_in_its_term);
 	tcase_add_test(tcase, a_silent_workers_tasks_go_to_another);
 	tcase_add_test(tcase, own_data_is_asked_for_again_more_and_more_patiently);
+	tcase_add_test(tcase, no_lease_is_longer_than_an_hour);
 	tcase_add_test(tcase, leases_follow_the_workers_own_times_and_share);
 	tcase_add_test(tcase, spread_of_the_times_makes_leases_longer);
 	tcase_add_test(tcase, what_a_worker_had_is_forgotten_when_it_leaves);
