@@ -275,6 +275,49 @@ START_TEST(tasks_of_different_size_stay_in_their_bounds)
 }
 END_TEST
 
+/* Orders of twenty rounds. */
+static uint32_t orders_of(unsigned every_rounds)
+{
+	struct iso_dispatch_order order;
+	struct iso_train_task tasks[64];
+	float gradient[64] = { 0 };
+	uint32_t orders = 0;
+	char text[200];
+
+	snprintf(text, sizeof(text),
+		 "training { tasks-per-round = 3 start-after = 0s }\n"
+		 "allocation { strategy = uta every-rounds = %u }",
+		 every_rounds);
+	open_run(text);
+	for (int round = 0; round < 20; round++) {
+		struct iso_train_result results[3];
+		uint32_t count = 0;
+
+		while (run_next_order(run, now_ns, tasks, 64, &order)) {
+			ck_assert_uint_lt(count, 3);
+			results[count++] = (struct iso_train_result){
+				.term = 1, .model_version = order.version, .task = tasks[0].task,
+				.attempt = 1, .worker = order.worker, .samples = 256,
+				.on_cpu_ns = MS, .wall_ns = MS, .loss = 1,
+			};
+		}
+		orders += count;
+		for (uint32_t i = 0; i < count; i++)
+			run_result(run, now_ns += MS, results[i].worker, &results[i], gradient);
+	}
+	ck_assert_uint_eq(run_view(run, now_ns).steps, 20);
+	run = run_close(run);
+	return orders;
+}
+
+/* A worker needs the new point for each round: the allocation is steady, the orders are not. */
+START_TEST(each_round_has_its_orders_however_seldom_it_allocates)
+{
+	ck_assert_uint_eq(orders_of(1), 60);
+	ck_assert_uint_eq(orders_of(20), 60);
+}
+END_TEST
+
 START_TEST(a_model_that_no_message_holds_is_refused)
 {
 	struct dataset wide = test;
@@ -450,6 +493,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, theory_settles_what_the_file_does_not);
 	tcase_add_test(tcase, each_option_reaches_the_allocation);
 	tcase_add_test(tcase, without_options_it_is_the_papers_allocation);
+	tcase_add_test(tcase, each_round_has_its_orders_however_seldom_it_allocates);
 	tcase_add_test(tcase, a_model_that_no_message_holds_is_refused);
 	tcase_add_test(tcase, theory_cannot_ask_for_any_batch);
 	tcase_add_test(tcase, only_what_has_alpha_and_eta_is_calibrated);
