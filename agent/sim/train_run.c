@@ -46,9 +46,9 @@ static struct iso_training_until target_of(const struct scenario *scenario, int6
 	if (scenario->time > 0)
 		until.time_s = spaced(scenario, scenario->time, scenario->time * 1e-4, j);
 	else if (scenario->rounds > 0)
-		until.rounds = (uint64_t)spaced(scenario, (double)scenario->rounds, 1, j);
+		until.rounds = (uint64_t)round(spaced(scenario, (double)scenario->rounds, 1, j));
 	else
-		until.updates = (uint64_t)spaced(scenario, (double)scenario->updates, 1, j);
+		until.updates = (uint64_t)round(spaced(scenario, (double)scenario->updates, 1, j));
 	return until;
 }
 

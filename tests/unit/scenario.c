@@ -206,10 +206,27 @@ START_TEST(points_lie_where_they_were_asked_for)
 	result = run(world, 0);
 	ck_assert_uint_eq(result.count, 6);
 	ck_assert_uint_eq(result.samples[0].totals.rounds, 0);
-	for (size_t i = 1; i < 6; i++)
-		ck_assert_double_eq_tol((double)result.samples[i].totals.rounds,
-					pow(10, (double)i - 1), 1);
+	uint64_t decade = 1;
+	for (size_t i = 1; i < 6; i++, decade *= 10)
+		ck_assert_uint_eq(result.samples[i].totals.rounds, decade);
 	ck_assert_int_eq(result.stop, ISO_TRAINING_ROUNDS);
+	train_result_close(&result);
+	train_close(world);
+	free(scenario);
+}
+END_TEST
+
+/* j / 20000 of 20000 is not always j for who cuts off what is behind the point. */
+START_TEST(as_many_points_as_updates_are_one_each)
+{
+	static const char *const each[] = { "samples=20000", "updates=20000", "time=0" };
+	struct scenario *scenario = parse(text, each, 3);
+	struct train_world *world = open_world(scenario, 1);
+	struct train_result result = run(world, 0);
+
+	ck_assert_uint_eq(result.count, 20001);
+	for (size_t i = 0; i < result.count; i++)
+		ck_assert_uint_eq(result.samples[i].totals.updates, i);
 	train_result_close(&result);
 	train_close(world);
 	free(scenario);
@@ -425,6 +442,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, a_group_with_a_trace_has_the_law_of_section_times);
 	tcase_add_test(tcase, curves_are_compared_on_the_same_luck);
 	tcase_add_test(tcase, points_lie_where_they_were_asked_for);
+	tcase_add_test(tcase, as_many_points_as_updates_are_one_each);
 	tcase_add_test(tcase, prior_rounds_teach_and_take_no_time);
 	tcase_add_test(tcase, prior_rounds_bring_nobody_who_is_absent);
 	tcase_add_test(tcase, prior_rounds_have_tasks_of_the_same_sizes);
