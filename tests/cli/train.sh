@@ -102,6 +102,40 @@ for member in $(grep -o '"[a-z_]*": ' out | tr -d '": ' | sort -u); do
 	grep -qw "$member" "$page" || complain "$member is not in the manual"
 done
 
+# A million workers: 1000 tasks for the 1000 fastest of them, or for whoever is first.
+cat >million <<'END'
+workers = 1000000
+batch = 1000
+rounds = 2
+samples = 1
+times {
+	law = constant
+}
+group "1001-1000000" {
+	mean = 3
+}
+curve "gta" { method = rennala }
+curve "uta" { allocation = uta }
+curve "ofta" { allocation = ofta }
+curve "ata" { allocation = ata }
+curve "ata-empirical" { allocation = ata-empirical }
+curve "ata-pooled" { allocation = ata-pooled }
+END
+run "$sim" train million --csv
+ends 0
+err ''
+awk -F, 'NR > 1 && $4 > 0 {
+	seen++
+	if ($1 == "gta" && !($3 == 2 && $7 == 2e6 && $9 == 2e6 - 2000 && $11 == 2000))
+		exit 1
+	if ($1 != "gta" && !($10 == 2000 && $11 == 2000 && $9 == 0))
+		exit 1
+	if ($1 == "ofta" && !($3 == 2 && $7 == 2000 && $18 == 0))
+		exit 1
+	if ($1 ~ /ata|uta/ && !($3 == 6 && $7 > 5900 && $18 == 4))
+		exit 1
+} END { exit seen != 6 }' stdout || complain "of a million workers: $(cat stdout)"
+
 # What becomes of computations adds up, at every point of every method.
 for method in rennala malenia asgd delay-adaptive naive-optimal ringmaster ringmaster-stops \
 	ringleader ia2sgd; do
