@@ -28,10 +28,15 @@ static json_t *real_or_null(bool is_known, double value)
 	return is_known && isfinite(value) ? json_real(value) : json_null();
 }
 
-/* Steals the value; a value that is NULL for want of memory makes the whole answer NULL. */
+/* Steals the value; one that is NULL, for want of memory, is missing from the answer. */
 static void put(json_t *object, const char *key, json_t *value)
 {
 	(void)json_object_set_new(object, key, value);
+}
+
+static json_t *real(double value)
+{
+	return real_or_null(true, value);
 }
 
 static json_t *evaluations(const struct run *run)
@@ -42,10 +47,9 @@ static json_t *evaluations(const struct run *run)
 
 	for (uint32_t i = 0; i < count; i++)
 		(void)json_array_append_new(
-		    array, json_pack("{s:f, s:I, s:f, s:o}", "t_s", (double)points[i].at_ns / 1e9,
+		    array, json_pack("{s:f, s:I, s:o, s:o}", "t_s", (double)points[i].at_ns / 1e9,
 				     "round", (json_int_t)points[i].round, "accuracy",
-				     points[i].accuracy, "loss",
-				     real_or_null(true, points[i].loss)));
+				     real(points[i].accuracy), "loss", real(points[i].loss)));
 	return array;
 }
 
@@ -186,7 +190,7 @@ static void put_plan(json_t *object, const struct cconf *conf, const struct run_
 	put(object, "share_normalised", json_boolean(conf->allocation.options.share_normalised));
 	put(object, "tasks_per_round", json_integer(view->plan.batch));
 	put(object, "samples_per_task", json_integer(conf->training.samples_per_task));
-	put(object, "learning_rate", json_real(view->plan.step));
+	put(object, "learning_rate", real(view->plan.step));
 	put(object, "delay_limit", has_delays ? integer(view->plan.delay_max) : json_null());
 }
 
@@ -207,8 +211,8 @@ json_t *coordinator_status(const struct cconf *conf, const struct run *run, cons
 	put(object, "rounds", integer(view.rounds));
 	put(object, "exploring", json_boolean(view.exploring));
 	put(object, "calibrating", json_boolean(view.is_calibrating));
-	put(object, "alpha_s", json_real(view.width.alpha_s));
-	put(object, "eta", json_real(view.width.eta));
+	put(object, "alpha_s", real(view.width.alpha_s));
+	put(object, "eta", real(view.width.eta));
 	put(object, "started", json_boolean(view.has_started));
 	put(object, "elapsed_s", seconds(view.elapsed_ns));
 	put(object, "round_age_s", seconds(view.round_age_ns));

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include "agent/base/log.h"
 #include "agent/train/coordinator_runstate.h"
+#include "agent/train/coordinator_status.h"
 #include "tests/test.h"
 #include "tests/unit/small_run.h"
 
@@ -318,6 +320,22 @@ START_TEST(each_round_has_its_orders_however_seldom_it_allocates)
 }
 END_TEST
 
+/* A member that is there for some numbers only would be a trap to whoever reads it. */
+START_TEST(what_is_no_number_is_null_in_the_status)
+{
+	open_run("training { start-after = 0s }");
+	run->plan.step = HUGE_VAL;
+	run->has_train_loss = true;
+	run->train_loss = NAN;
+	json_t *status = coordinator_status(&conf, run, NULL, now_ns);
+	ck_assert(json_is_null(json_object_get(status, "learning_rate")));
+	ck_assert(json_is_null(json_object_get(status, "train_loss")));
+	ck_assert(json_is_real(json_object_get(status, "eta")));
+	json_decref(status);
+	run = run_close(run);
+}
+END_TEST
+
 START_TEST(a_model_that_no_message_holds_is_refused)
 {
 	struct dataset wide = test;
@@ -494,6 +512,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, each_option_reaches_the_allocation);
 	tcase_add_test(tcase, without_options_it_is_the_papers_allocation);
 	tcase_add_test(tcase, each_round_has_its_orders_however_seldom_it_allocates);
+	tcase_add_test(tcase, what_is_no_number_is_null_in_the_status);
 	tcase_add_test(tcase, a_model_that_no_message_holds_is_refused);
 	tcase_add_test(tcase, theory_cannot_ask_for_any_batch);
 	tcase_add_test(tcase, only_what_has_alpha_and_eta_is_calibrated);
