@@ -326,7 +326,9 @@ static int read_file(const char *path, uint8_t **ret_bytes, uint64_t *ret_size)
 	if (fd < 0)
 		return -errno;
 	int r = fstat(fd, &stat) < 0 ? -errno : 0;
-	if (r == 0 && (!S_ISREG(stat.st_mode) || (uint64_t)stat.st_size > METHOD_BYTES_MAX))
+	if (r == 0 && !S_ISREG(stat.st_mode))
+		r = S_ISDIR(stat.st_mode) ? -EISDIR : -EINVAL;
+	if (r == 0 && (uint64_t)stat.st_size > METHOD_BYTES_MAX)
 		r = -EFBIG;
 	uint8_t *bytes = r == 0 ? malloc((size_t)stat.st_size + 1) : NULL;
 	if (r == 0 && bytes == NULL)

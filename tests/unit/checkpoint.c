@@ -173,6 +173,19 @@ START_TEST(finds_each_damaged_byte_and_each_missing_one)
 }
 END_TEST
 
+START_TEST(what_is_no_file_is_called_so)
+{
+	struct checkpoint read;
+	struct error error;
+
+	ck_assert_int_eq(mkdir(path(), 0700), 0);
+	ck_assert_int_eq(checkpoint_read(folder, &read, &error), -EISDIR);
+	ck_assert_int_eq(rmdir(path()), 0);
+	ck_assert_int_eq(mkfifo(path(), 0600), 0);
+	ck_assert_int_eq(checkpoint_read(folder, &read, &error), -EINVAL);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
 	Suite *suite = suite_create("checkpoint");
@@ -183,6 +196,7 @@ Suite *test_suite(void)
 	tcase_add_test(tcase, replaces_the_old_one_whole);
 	tcase_add_test(tcase, a_write_that_fails_leaves_the_old_one);
 	tcase_add_test(tcase, finds_each_damaged_byte_and_each_missing_one);
+	tcase_add_test(tcase, what_is_no_file_is_called_so);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
