@@ -250,7 +250,7 @@ static int set_common(void *socket, const struct curve_limits *limits)
 	} options[] = {
 		{ ZMQ_LINGER, 0 },
 		{ ZMQ_SNDHWM, limits->queue_messages_max },
-		{ ZMQ_RCVHWM, limits->queue_messages_max },
+		{ ZMQ_RCVHWM, limits->queue_messages_max + CURVE_RECEIVE_SPARE },
 		{ ZMQ_IMMEDIATE, 1 },
 		{ ZMQ_HEARTBEAT_IVL, CURVE_SILENCE_MS / 3 },
 		{ ZMQ_HEARTBEAT_TIMEOUT, CURVE_SILENCE_MS },

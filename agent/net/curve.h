@@ -53,8 +53,15 @@ int curve_endpoint_check(const char *endpoint, struct error *reterr);
 
 struct curve_limits {
 	int64_t message_bytes_max; /* a longer one costs the peer its connection */
-	int queue_messages_max;	   /* each way, per peer */
+	int queue_messages_max;	   /* each way, per peer; see CURVE_RECEIVE_SPARE */
 };
+
+/*
+ * So many more fit where they are received.  libzmq stops reading from a peer whose queue is full,
+ * and up to 4.3.5 it can abort if the connection ends while that is so (libzmq issue 3937 and its
+ * kind).  A peer that keeps to its own limit, and answers to ours, never fills it.
+ */
+#define CURVE_RECEIVE_SPARE 6
 
 /*
  * Options of a socket, before bind or connect.  Besides the keys both set

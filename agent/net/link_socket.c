@@ -36,7 +36,7 @@ static int set_plain(void *socket, const struct curve_limits *limits, struct err
 	if (r == 0)
 		r = set_int(socket, ZMQ_IMMEDIATE, 1);
 	if (r == 0)
-		r = set_int(socket, ZMQ_RCVHWM, limits->queue_messages_max);
+		r = set_int(socket, ZMQ_RCVHWM, limits->queue_messages_max + CURVE_RECEIVE_SPARE);
 	if (r == 0)
 		r = set_int(socket, ZMQ_SNDHWM, limits->queue_messages_max);
 	if (r == 0)

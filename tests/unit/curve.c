@@ -297,6 +297,27 @@ START_TEST(known_key_passes_with_its_name)
 }
 END_TEST
 
+static int option_of(void *socket, int option)
+{
+	int value = -1;
+	size_t size = sizeof(value);
+
+	ck_assert_int_eq(zmq_getsockopt(socket, option, &value, &size), 0);
+	return value;
+}
+
+/* Or libzmq stops reading, and can abort if the connection ends then. */
+START_TEST(more_fits_where_it_is_received_than_a_peer_may_send)
+{
+	void *client = connect_with(&server.allowed, server.keypair.public_key);
+
+	ck_assert_int_eq(option_of(client, ZMQ_SNDHWM), limits.queue_messages_max);
+	ck_assert_int_ge(option_of(client, ZMQ_RCVHWM), limits.queue_messages_max + 4);
+	ck_assert_int_ge(option_of(server.socket, ZMQ_RCVHWM), limits.queue_messages_max + 4);
+	zmq_close(client);
+}
+END_TEST
+
 /* From here on the log goes to a file; each test is a process of its own. */
 static void listen_to_the_log(void)
 {
@@ -454,6 +475,7 @@ Suite *test_suite(void)
 	tcase_add_test(sockets, nobody_gets_in_without_a_handler);
 	tcase_add_test(sockets, a_key_that_was_removed_is_refused);
 	tcase_add_test(sockets, two_peers_need_two_keys_and_two_names);
+	tcase_add_test(sockets, more_fits_where_it_is_received_than_a_peer_may_send);
 	suite_add_tcase(suite, sockets);
 	return suite;
 }
