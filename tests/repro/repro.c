@@ -24,6 +24,8 @@ struct repro {
 	const char *json_path, *figures;
 	json_t *rows;
 	unsigned count, missed;
+	unsigned known; /* of those that are missed */
+	bool expect_unmet;
 };
 
 void repro_die(const char *text, ...)
@@ -80,11 +82,18 @@ static void add(struct repro *repro, const char *name, double published, double 
 {
 	double ratio = ratio_of(published, ours);
 
+	bool known = repro->expect_unmet && !met;
+
 	repro->count++;
 	repro->missed += !met;
+	repro->known += known;
+	repro->expect_unmet = false;
 	if (repro->full)
 		printf("%-66s %11.5g %11.5g %8.4f %7.3g  %s\n", name, published, ours, ratio,
-		       tolerance, met ? "met" : "NOT MET");
+		       tolerance,
+		       met     ? "met"
+		       : known ? "NOT MET, as is known"
+			       : "NOT MET");
 	else
 		printf("%s %u - %s: published %.5g, ours %.5g, ratio %.4f, tolerance %.3g\n",
 		       met ? "ok" : "not ok", repro->count, name, published, ours, ratio,
@@ -119,6 +128,11 @@ void repro_at_least(struct repro *repro, double bound, double ours, const char *
 {
 	FORMATTED(name, format);
 	add(repro, name, bound, ours, 0, ours >= bound);
+}
+
+void repro_known_unmet(struct repro *repro)
+{
+	repro->expect_unmet = true;
 }
 
 void repro_unlike(struct repro *repro, double published, double ours, const char *format, ...)
@@ -264,9 +278,10 @@ int main(int argc, char **argv)
 	if (repro.json_path != NULL)
 		save(&repro);
 	json_decref(repro.rows);
-	printf("# %s: %u of %u rows met, %.0f s\n", repro_experiment.name,
-	       repro.count - repro.missed, repro.count, (double)(clock_now_ns() - began_ns) * 1e-9);
+	printf("# %s: %u of %u rows met, %u known not to be, %.0f s\n", repro_experiment.name,
+	       repro.count - repro.missed, repro.count, repro.known,
+	       (double)(clock_now_ns() - began_ns) * 1e-9);
 	if (!repro.full)
 		printf("1..%u%s\n", repro.count, repro.count == 0 ? " # SKIP left out here" : "");
-	return repro.missed > 0;
+	return repro.missed > repro.known;
 }
