@@ -79,8 +79,8 @@ for nodes in n1,n2,n3 n1,n2,n3,n4,n5,n6; do
 			complain "the budget of $host"
 		# All trust it with no more than it has above its floor, and hardly less.
 		edges=$(grep -c '^neighbour' "$host/slurm-42.conf")
-		limits=$((edges * $(sed -n 's/^trading { limit = \(.*\)mcpu }$/\1/p' "$host/slurm-42.conf")))
-		if [ $limits -gt 1490 ] || [ $limits -le 1480 ]; then
+		limits=$((edges * $(sed -n 's/^trading { limit = \(.*\)ucpu }$/\1/p' "$host/slurm-42.conf")))
+		if [ $limits -gt 1490000 ] || [ $limits -le 1489990 ]; then
 			complain "limits of $host: $limits"
 		fi
 		# Edges are two-way.
@@ -101,6 +101,22 @@ for nodes in n1,n2,n3 n1,n2,n3,n4,n5,n6; do
 		[ ! -e "$host/state/slurm-42" ] || complain "$host keeps its journal"
 	done
 done
+# Hosts with little to give, and more neighbours than thousandths above the floor.
+sed -i 's/^per_node=.*/per_node=20/' n1/settings
+many=n1
+for i in $(seq 2 64); do
+	many=$many,n$i
+done
+for i in 2 3 5 9 17 33 49 57 61 63 64; do
+	"$ctl" keygen -o key >/dev/null
+	mv key.pub "n1/hosts/n$i.pub"
+	rm key.key
+done
+run env SLURM_JOB_ID=44 SLURM_JOB_NODELIST="$many" SLURMD_NODENAME=n1 \
+	ISOBAR_SLURM_SETTINGS="$work/n1/settings" "$deployment/slurm/prolog"
+ends 0
+err ''
+grep -q '^trading { limit = 909ucpu }$' n1/slurm-44.conf || complain "$(grep limit n1/slurm-44.conf)"
 # Without an address no configuration, and a prolog that fails.
 printf '#!/bin/sh\nexit 2\n' >bin/getent
 run env SLURM_JOB_ID=43 SLURM_JOB_NODELIST=n1,n2 SLURMD_NODENAME=n1 \
