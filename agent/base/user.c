@@ -6,10 +6,12 @@
 #include <cap-ng.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +20,22 @@
 
 #define PLACE	  (O_PATH | O_DIRECTORY | O_CLOEXEC)
 #define LINKS_MAX 16
+
+bool user_has_group_of_root(const char *name, gid_t primary)
+{
+	int count = 0;
+	bool is_in = false;
+
+	/* Too few tell how many they are. */
+	(void)getgrouplist(name, primary, NULL, &count);
+	gid_t *groups = count > 0 ? calloc((size_t)count, sizeof(*groups)) : NULL;
+	if (groups == NULL || getgrouplist(name, primary, groups, &count) < 0)
+		is_in = true; /* nobody knows */
+	for (int i = 0; !is_in && i < count; i++)
+		is_in = groups[i] == 0;
+	free(groups);
+	return is_in;
+}
 
 static int find(const char *option, const char *name, const struct passwd **ret_user,
 		struct error *reterr)
@@ -30,7 +48,7 @@ static int find(const char *option, const char *name, const struct passwd **ret_
 				 "name another", option, name);
 	if (user->pw_uid == 0)
 		return error_set(reterr, -EPERM, "%s: '%s' is root: it must not be", option, name);
-	if (user->pw_gid == 0)
+	if (user_has_group_of_root(name, user->pw_gid))
 		return error_set(reterr, -EPERM,
 				 "%s: '%s' has the group of root: it must not have it", option,
 				 name);

@@ -2,6 +2,7 @@
 #ifndef ISO_USER_H
 #define ISO_USER_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "agent/base/error.h"
@@ -10,6 +11,9 @@
  * Whom a program becomes that was started as root and needs nothing of it.  option
  * is what names the user, for messages: "--user", or a key of a configuration.
  */
+
+/* Whether group 0 is one of its groups, its own or another, or nobody knows them. */
+bool user_has_group_of_root(const char *name, gid_t primary);
 
 /*
  * Becomes that user, with its groups and without any capability, for good; who is not

@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/base/user.h"
 #include "agent/train/workerlink.h"
 
 /* Descriptors below this may be overwritten while 3 and 4 are put in place. */
@@ -55,7 +56,7 @@ int spawn_user_find(const char *name, struct spawn_user *ret_user, struct error 
 		return error_set(reterr, -ENOENT, "no user '%s' on this host", name);
 	if (found->pw_uid == 0)
 		return error_set(reterr, -EPERM, "user '%s' is root: a worker must not be", name);
-	if (found->pw_gid == 0)
+	if (user_has_group_of_root(name, found->pw_gid))
 		return error_set(reterr, -EPERM,
 				 "user '%s' has the group of root: a worker must not have it",
 				 name);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,9 +30,20 @@ struct passwd *getpwnam(const char *name)
 		user.pw_uid = user.pw_gid = 0;
 	else if (strcmp(name, "operator") == 0)
 		user.pw_gid = 0;
-	else if (strcmp(name, "other") != 0)
+	else if (strcmp(name, "other") != 0 && strcmp(name, "member") != 0)
 		return NULL;
 	return &user;
+}
+
+/* And their groups: member is in that of root. */
+int getgrouplist(const char *name, gid_t primary, gid_t *groups, int *count)
+{
+	int most = *count;
+
+	*count = strcmp(name, "member") == 0 ? 3 : 1;
+	for (int i = 0; i < *count && i < most; i++)
+		groups[i] = i == 0 ? primary : i == 1 ? OTHER + 1 : 0;
+	return *count > most ? -1 : *count;
 }
 
 static void need_root(void)
@@ -68,6 +80,12 @@ START_TEST(neither_root_nor_one_with_its_group_will_do)
 	ck_assert_int_eq(user_become("--user", "operator", &error), -EPERM);
 	ck_assert_str_eq(error.text,
 			 "--user: 'operator' has the group of root: it must not have it");
+	ck_assert_int_eq(user_become("--user", "member", &error), -EPERM);
+	ck_assert_str_eq(error.text,
+			 "--user: 'member' has the group of root: it must not have it");
+	ck_assert(user_has_group_of_root("member", OTHER));
+	ck_assert(!user_has_group_of_root("other", OTHER));
+	ck_assert(user_has_group_of_root("other", 0));
 	ck_assert_int_eq(user_become("--user", "nobody-here", &error), -ENOENT);
 	ck_assert_uint_eq(geteuid(), 0);
 }
