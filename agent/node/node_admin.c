@@ -39,8 +39,11 @@ static json_t *set_frozen(struct node *node, bool frozen)
 {
 	int r = node->is_frozen == frozen ? 0 : store(node->state_fd, frozen);
 
+	/* The file is as it was asked for then, and who knows what a restart finds. */
 	if (r == 0 && fsync(node->state_fd) < 0)
-		r = -errno;
+		return control_refuse("'%s/%s': %s; it is not in force, but may be after a "
+				      "restart: try the same again",
+				      node->conf->state_directory, FILE_NAME, strerror(errno));
 	if (r < 0)
 		return control_refuse("'%s/%s': %s; nothing has changed",
 				      node->conf->state_directory, FILE_NAME, strerror(-r));

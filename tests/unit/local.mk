@@ -14,7 +14,7 @@ unit_tests += %D%/demo %D%/demo_training %D%/observer
 include tests/unit/train.mk
 
 unit_tests += %D%/cluster_conf %D%/registry %D%/registry_file
-unit_tests += %D%/admin %D%/conf %D%/control %D%/control_place %D%/handover %D%/link %D%/link_allowed %D%/opjson %D%/peers %D%/reload %D%/status %D%/trust
+unit_tests += %D%/admin %D%/conf %D%/control %D%/control_place %D%/freeze %D%/handover %D%/link %D%/link_allowed %D%/opjson %D%/peers %D%/reload %D%/status %D%/trust
 %C%_control_SOURCES = %D%/control.c %D%/control_server.c %D%/control_server.h
 %C%_control_place_SOURCES = %D%/control_place.c %D%/control_server.c %D%/control_server.h
 %C%_link_SOURCES = %D%/link.c %D%/link_ends.c %D%/link_ends.h
