@@ -139,8 +139,12 @@ static __always_inline void account(struct meter_cpu *cpu, __u64 stint_ns)
 }
 
 /*
- * prev's switch-in went unseen: the kernel skips a program that would nest, and
- * may do so for whole tasks.  The fair class notes where its stint began.  For
+ * prev's switch-in went unseen.  The kernel skips a program that would nest, and counts
+ * that in recursion_misses; but with 6.18 seven of 9347 switches of a job went unseen
+ * while that stayed 0, each from a task of another PID namespace to one of the job, and
+ * why is not known.  A switch from the job to a stranger was never missed, in 190 000:
+ * where it is, that stint is lost for good, as nothing tells of it.
+ * The fair class notes where its stint began.  For
  * others what the task has used since it was seen bounds it, and where that is not
  * known nothing is counted: the last switch of the job's here may be hours ago.
  * If it was counted as waiting, it was so until its stint began only.
