@@ -11,6 +11,7 @@ lint_tests = \
 	%D%/packages.sh \
 	%D%/purity.sh \
 	%D%/readme.sh \
+	%D%/subjects.sh \
 	%D%/tidy.sh \
 	%D%/units.sh
 dist_check_SCRIPTS += $(lint_tests)
