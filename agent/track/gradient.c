@@ -181,15 +181,18 @@ int gradient_take(struct gradient *gradient)
 
 	while (pool_take(gradient->pool, &result)) {
 		bool is_wanted = gradient->is_running && result.task.version == gradient->version;
+		bool is_of_use = !result.abandoned && !result.not_finite;
 
 		gradient->on_cpu_ns += result.on_cpu_ns;
-		gradient->pieces_done += !result.abandoned;
+		gradient->pieces_done += is_of_use;
 		if (!is_wanted) {
 			free(result.gradient);
 			continue;
 		}
-		if (result.abandoned)
+		if (!is_of_use) {
+			free(result.gradient);
 			return fail(gradient, result.not_finite ? -EDOM : -ENOMEM);
+		}
 		gradient->results[result.task.task] = result;
 	}
 	if (!gradient->is_running)
