@@ -203,14 +203,18 @@ START_TEST(forgets_what_was_cancelled)
 	} while (result.task.task != 98);
 	ck_assert_uint_eq(done, 99);
 
-	for (uint32_t i = 0; i < 100; i++)
-		ck_assert_int_eq(submit((struct task){ .task = i }), 0);
-	pool_cancel(pool, NULL);
-	ck_assert_int_eq(submit((struct task){ .task = 1000 }), 0);
-	/* At most the ones that ran come before it, and few of them computed to the end. */
-	for (done = 0; (result = take()).task.task != 1000; done++)
+	/* Threads may be done with most of them before the word, but not time and again. */
+	done = 100;
+	for (unsigned tries = 0; tries < 50 && done >= 90; tries++) {
+		for (uint32_t i = 0; i < 100; i++)
+			ck_assert_int_eq(submit((struct task){ .task = i }), 0);
+		pool_cancel(pool, NULL);
+		ck_assert_int_eq(submit((struct task){ .task = 1000 }), 0);
+		/* At most the ones that ran come before it. */
+		for (done = 0; (result = take()).task.task != 1000; done++)
+			free(result.gradient);
 		free(result.gradient);
-	free(result.gradient);
+	}
 	ck_assert_uint_lt(done, 90);
 }
 END_TEST
@@ -486,9 +490,11 @@ START_TEST(threads_come_and_go_while_points_and_orders_change)
 			if (take_ready(losses) == 0)
 				ck_assert_int_eq(poll(&ready, 1, WAIT_MS), 1);
 	}
+	/* What was running when it was cancelled comes as well, and keeps its point until then. */
 	pool_cancel(pool, NULL);
 	while (pool_points(pool) > 1)
-		usleep(100);
+		if (take_ready(losses) == 0)
+			usleep(100);
 	ck_assert_uint_eq(pool_points(pool), 1);
 }
 END_TEST
