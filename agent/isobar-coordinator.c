@@ -75,6 +75,15 @@ static void usage(FILE *file)
 	      file);
 }
 
+/* Since 1970. */
+static uint64_t time_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now); /* it cannot fail */
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 /* 0: go on; else the exit status + 1. */
 static int parse_options(int argc, char **argv, struct options *ret_options)
 {
@@ -86,7 +95,7 @@ static int parse_options(int argc, char **argv, struct options *ret_options)
 	};
 	struct options options = {
 		.file = DEFAULT_FILE,
-		.run.term_min = (uint64_t)time(NULL),
+		.run.term_min = time_ms(),
 	};
 	int option;
 
