@@ -100,7 +100,7 @@ struct net *net_close(struct net *net, bool done)
 		return NULL;
 	if (net->source.socket != NULL) {
 		/* Time for the goodbyes to go out. */
-		int linger_ms = 300;
+		int linger_ms = 1000; /* at most, on a busy machine */
 
 		for (uint32_t i = 0; done && i < net->conf->workers_count; i++)
 			if (net->peers[i].state == NET_JOINED)

@@ -319,7 +319,7 @@ struct session *session_close(struct session *session)
 		return NULL;
 	if (session->source.socket != NULL) {
 		/* Time for the goodbye to go out; a dead coordinator may not hold us. */
-		int linger_ms = 200;
+		int linger_ms = 1000; /* at most, on a busy machine */
 
 		if (session->joined)
 			session_say_bye(session, ISO_TRAIN_DONE, "the worker ends");
