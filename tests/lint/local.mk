@@ -11,7 +11,6 @@ lint_tests = \
 	%D%/packages.sh \
 	%D%/purity.sh \
 	%D%/readme.sh \
-	%D%/subjects.sh \
 	%D%/tidy.sh \
 	%D%/units.sh
 dist_check_SCRIPTS += $(lint_tests)
