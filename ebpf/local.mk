@@ -1,4 +1,4 @@
-EXTRA_DIST += %D%/kernel.h %D%/meter.bpf.c %D%/meter.h %D%/task.h
+EXTRA_DIST += %D%/kernel.h %D%/meter.bpf.c %D%/meter.h %D%/note.h %D%/task.h
 
 if WITH_EBPF
 iso_skeletons = %D%/meter.skel.h
@@ -14,7 +14,7 @@ am__v_BPF_1 =
 bpf_order = $$(case $(host_cpu) in x86_64|i?86) echo -DISO_STORES_IN_ORDER;; esac)
 
 # bpftool gen object drops the DWARF, keeps the BTF and can link several objects.
-%D%/%.bpf.o: %D%/%.bpf.c %D%/kernel.h %D%/meter.h %D%/task.h
+%D%/%.bpf.o: %D%/%.bpf.c %D%/kernel.h %D%/meter.h %D%/note.h %D%/task.h
 	$(AM_V_BPF)$(MKDIR_P) %D% && \
 	$(BPF_CLANG) $(BPF_CFLAGS) $(bpf_order) $(BPF_CPPFLAGS) -I$(top_srcdir) -c $< \
 	  -o $(@:.bpf.o=.tmp.o) && \

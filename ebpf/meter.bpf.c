@@ -20,6 +20,7 @@
  */
 #include "ebpf/kernel.h"
 #include "ebpf/meter.h"
+#include "ebpf/note.h"
 #include "ebpf/task.h"
 
 /* Set before load. */
@@ -33,9 +34,6 @@ __u32 sync_wanted = 0;
 
 /* Training threads have clocks, wherever they are. */
 __u32 clocks_given = 0;
-
-/* Times that a task could get no storage: its waiting is not counted.  The agent tells. */
-__u64 storage_failures = 0;
 
 /* From find_job. */
 __u64 found_id = 0;
@@ -63,21 +61,6 @@ struct {
 	__type(value, struct meter_clock);
 } clocks SEC(".maps");
 
-struct task_note {
-	__u32 waiting;   /* 1: is counted as waiting; changed by exchange only */
-	__u32 runs;      /* times switched in, but for some when it was a stranger */
-	__u32 clock_one; /* 1 + slot of its training clock; 0: none */
-	__u32 padding;
-	__u64 sum_exec_ns; /* its sum_exec_runtime when it was last seen, in the job; 0: unknown */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct task_note);
-} notes SEC(".maps");
-
 /*
  * Orders what the reader sees.  x86 does not reorder stores, so the compiler is
  * all that has to be held back; elsewhere a fetching atomic is a full barrier.
@@ -91,24 +74,6 @@ static __always_inline void sequence_step(struct meter_cpu *cpu)
 #else
 	__sync_fetch_and_add(&cpu->sequence, 1);
 #endif
-}
-
-static __always_inline struct task_note *note_of(struct task_struct *task)
-{
-	/* Spares the call for the tasks of everybody else. */
-	if (task->bpf_storage == NULL)
-		return NULL;
-	return bpf_task_storage_get(&notes, task, NULL, 0);
-}
-
-static __always_inline struct task_note *note_make(struct task_struct *task)
-{
-	struct task_note *note;
-
-	note = bpf_task_storage_get(&notes, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (note == NULL)
-		__sync_fetch_and_add(&storage_failures, 1);
-	return note;
 }
 
 static __always_inline struct meter_cpu *this_cpu(void)
