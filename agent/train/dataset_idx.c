@@ -88,6 +88,16 @@ static int read_head(struct stream *stream, const char *path, uint8_t head[ISO_I
 	return 0;
 }
 
+/* Opens a file and reads its header. */
+static int open_idx(const char *path, struct stream **ret_stream,
+		    uint8_t ret_bytes[ISO_IDX_HEADER_MAX], size_t *ret_size,
+		    struct iso_idx *ret_idx, struct error *reterr)
+{
+	int r = stream_open(path, ret_stream, reterr);
+
+	return r < 0 ? r : read_head(*ret_stream, path, ret_bytes, ret_size, ret_idx, reterr);
+}
+
 static int read_idx(const char *path, struct iso_idx *ret_idx, uint8_t **ret_data,
 		    struct error *reterr)
 {
@@ -97,10 +107,7 @@ static int read_idx(const char *path, struct iso_idx *ret_idx, uint8_t **ret_dat
 	struct iso_idx idx;
 	size_t head_bytes;
 
-	int r = stream_open(path, &stream, reterr);
-	if (r < 0)
-		return r;
-	r = read_head(stream, path, head, &head_bytes, &idx, reterr);
+	int r = open_idx(path, &stream, head, &head_bytes, &idx, reterr);
 	if (r < 0)
 		return r;
 	data = malloc(idx.data_bytes);
@@ -212,10 +219,7 @@ static int follow_images(const char *path, const char *test_path, struct dataset
 	struct iso_idx idx;
 	size_t head_bytes;
 
-	int r = stream_open(path, &stream, reterr);
-	if (r < 0)
-		return r;
-	r = read_head(stream, path, head, &head_bytes, &idx, reterr);
+	int r = open_idx(path, &stream, head, &head_bytes, &idx, reterr);
 	if (r < 0)
 		return r;
 	size_t features = idx.data_bytes / idx.size[0];
