@@ -24,6 +24,8 @@
 #define MS	 1000000ull
 #define LEASE_NS 5000000000ull /* as ring.c configures it */
 #define EARLY_NS 200000000ull
+/* What the guard says then. */
+#define LOWERED "no lease: the limit is lowered to the floor"
 
 /* An ordinary process on a busy machine sees a limit change so much later. */
 #define LATE_NS (100 * MS)
@@ -168,7 +170,7 @@ START_TEST(an_agent_that_comes_back_in_time_goes_on_without_a_dip)
 	at_rest(&ring);
 	pid_t guard = (pid_t)guard_number(&ring, 0, "pid");
 
-	/* Three times of at most five: now and then the job has used so much that it is lowered. */
+	/* Three times of at most five: paying back may lower it as far, but the guard never does. */
 	for (int i = 0, dips = 0; i - dips < 3; i++) {
 		ring_kill(&ring, 0, SIGKILL);
 		ck_assert_int_gt(ring_quota_ucpu(&ring, 0), RING_FLOOR_UCPU);
@@ -180,6 +182,7 @@ START_TEST(an_agent_that_comes_back_in_time_goes_on_without_a_dip)
 		ring_wait_all_up(&ring);
 		usleep(600000);
 		wait_above_floor(&ring);
+		ck_assert_uint_eq(ring_log_count(&ring, 0, LOWERED), 0);
 		ck_assert_int_eq(guard_number(&ring, 0, "pid"), guard);
 	}
 	ring_prove(&ring, 0);
@@ -201,6 +204,7 @@ START_TEST(an_agent_that_stands_still_is_lowered_and_comes_back)
 	seen = watch_until(&ring, 0, stopped_ns + 2 * LEASE_NS);
 	ck_assert_uint_gt(seen.samples, 100);
 	ck_assert_int_le(seen.greatest_ucpu, RING_FLOOR_UCPU);
+	ck_assert_uint_eq(ring_log_count(&ring, 0, LOWERED), 1);
 	ck_assert_int_eq(kill(ring.nodes[0].agent.pid, SIGCONT), 0);
 	ring_prove(&ring, 0);
 	ck_assert(!ring_is(&ring, 0, "drifted"));
