@@ -170,7 +170,7 @@ START_TEST(an_agent_that_comes_back_in_time_goes_on_without_a_dip)
 	at_rest(&ring);
 	pid_t guard = (pid_t)guard_number(&ring, 0, "pid");
 
-	/* Three times of at most five: paying back may lower it as far, but the guard never does. */
+	/* Three times of at most five: paying back may lower it as far, the guard never does. */
 	for (int i = 0, dips = 0; i - dips < 3; i++) {
 		ring_kill(&ring, 0, SIGKILL);
 		ck_assert_int_gt(ring_quota_ucpu(&ring, 0), RING_FLOOR_UCPU);
